@@ -1,0 +1,229 @@
+//! Control groups: how much memory, how many tasks and how much processor time
+//! a cell may use, and what it used.
+//!
+//! Runs in the server, except [`sweep`], which a small process runs once the
+//! server is gone. The server finds a place for groups before it starts the
+//! spawner, makes one group per slot and uses it again from run to run. A cell
+//! joins by itself, through descriptors that the server opened for it: the
+//! kernel judges by who opened them. Nothing here starts or waits for a cell.
+//!
+//! A host may have version 2, version 1 or neither to give; then rlimits and a
+//! watcher stand in, and [`Cgroups::reason`] says why.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use self::layout::{Layout, Place};
+use self::owner::Owner;
+
+mod group;
+mod layout;
+mod owner;
+mod scope;
+mod sweep;
+#[cfg(test)]
+mod tests;
+mod unified;
+mod usage;
+
+pub use group::Group;
+pub use sweep::sweep;
+pub use usage::Usage;
+
+/// Which kind of control groups holds the cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    V2,
+    V1,
+    /// No group holds them: nothing here can bound a cell as a whole.
+    None,
+}
+
+/// The place where this server's groups live.
+#[derive(Debug)]
+pub struct Cgroups {
+    mode: Mode,
+    reason: String,
+    homes: Homes,
+}
+
+/// Where each controller's groups go; with version 2 all three are one directory.
+///
+/// In version 1 a home is only the first part of a name, `<home>.<slot>`: a
+/// directory for it would cost as much again as the first cell's own, 150 µs.
+#[derive(Debug, Default)]
+struct Homes {
+    memory: PathBuf,
+    pids: PathBuf,
+    /// Absent where the host gives no such controller. The deadline bounds
+    /// processor time too, so a cell is not refused for it.
+    cpu: Option<PathBuf>,
+}
+
+impl Cgroups {
+    /// Finds the best place the host allows, and clears what dead servers left there.
+    ///
+    /// May move this process (and no other) into a group of its own, so call it
+    /// before starting children that shall stay together. As an ordinary user
+    /// under systemd it may wait for the user's systemd, at most two seconds.
+    pub fn find() -> Self {
+        Self::look().unwrap_or_else(|reason| Self {
+            mode: Mode::None,
+            reason,
+            homes: Homes::default(),
+        })
+    }
+
+    fn look() -> Result<Self, String> {
+        let owner =
+            Owner::this_process().map_err(|error| format!("/proc is not readable: {error}."))?;
+        let layout = layout()?;
+        match (&layout.unified, &layout.memory, &layout.pids) {
+            (Some(place), _, _) if unified::has_controllers(place) => {
+                let home = unified::settle(place, &owner)?;
+                sweep::clear_stale(&home.directory, &owner);
+                Ok(Self::v2(home))
+            }
+            (_, Some(memory), Some(pids)) => Self::v1(memory, pids, layout.cpu.as_ref(), &owner),
+            (Some(_), ..) => Err(
+                "The cgroup v2 hierarchy has no memory and pids controllers to give. \
+                 Boot without `cgroup_disable`, or give the container its controllers."
+                    .to_owned(),
+            ),
+            (None, ..) => Err(
+                "No writable cgroup hierarchy with memory and pids is mounted. \
+                 Mount cgroup2 at /sys/fs/cgroup, in a container for writing."
+                    .to_owned(),
+            ),
+        }
+    }
+
+    fn v2(home: unified::Home) -> Self {
+        let cpu = home.cpu.then(|| home.directory.clone());
+        Self {
+            mode: Mode::V2,
+            reason: sentence("cgroup v2", &home.directory, cpu.is_some()),
+            homes: Homes {
+                memory: home.directory.clone(),
+                pids: home.directory,
+                cpu,
+            },
+        }
+    }
+
+    fn v1(
+        memory: &Place,
+        pids: &Place,
+        cpu: Option<&Place>,
+        owner: &Owner,
+    ) -> Result<Self, String> {
+        let home = |place: &Place| match writable(&place.own) {
+            Ok(()) => {
+                let home = place.own.join(owner.name());
+                sweep::clear_stale(&home, owner);
+                Ok(home)
+            }
+            Err(error) => Err(format!(
+                "The cgroup v1 group {} is not ours to divide: {error}. \
+                 Start as root, or in groups that root made for this user (memory, pids, cpu).",
+                place.own.display()
+            )),
+        };
+        let homes = Homes {
+            memory: home(memory)?,
+            pids: home(pids)?,
+            cpu: cpu.and_then(|place| home(place).ok()),
+        };
+        let reason = sentence("cgroup v1", &memory.own, homes.cpu.is_some());
+        Ok(Self {
+            mode: Mode::V1,
+            reason,
+            homes,
+        })
+    }
+
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// What was found, or why nothing was and how to mend it, for people to read.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+
+    /// The group of `slot`, made if it is not there yet.
+    ///
+    /// Two [`Group`]s of one slot are the same group; keep one at a time.
+    pub fn group(&self, slot: u32) -> io::Result<Group> {
+        Group::make(self.mode, &self.homes, slot)
+    }
+
+    /// What [`sweep`] must be told to remove everything this server ever makes.
+    pub fn directories(&self) -> Vec<PathBuf> {
+        let mut all = match self.mode {
+            Mode::None => return Vec::new(),
+            Mode::V2 => vec![self.homes.memory.clone()],
+            Mode::V1 => vec![self.homes.memory.clone(), self.homes.pids.clone()],
+        };
+        all.extend(self.homes.cpu.clone());
+        all.dedup();
+        all
+    }
+}
+
+fn layout() -> Result<Layout, String> {
+    match (text("/proc/self/cgroup"), text("/proc/self/mountinfo")) {
+        (Ok(cgroup), Ok(mounts)) => Ok(Layout::parse(&cgroup, &mounts)),
+        (Err(error), _) | (_, Err(error)) => {
+            Err(format!("/proc does not tell our control group: {error}."))
+        }
+    }
+}
+
+fn sentence(kind: &str, at: &Path, cpu: bool) -> String {
+    let at = at.display();
+    match cpu {
+        true => format!("Memory, tasks and processor time are held by {kind} at {at}."),
+        false => format!(
+            "Memory and tasks are held by {kind} at {at}; it gives no cpu controller, \
+             so only the deadline bounds processor time."
+        ),
+    }
+}
+
+fn writable(directory: &Path) -> io::Result<()> {
+    Ok(rustix::fs::access(directory, rustix::fs::Access::WRITE_OK)?)
+}
+
+/// Makes a group; whether it is new. Ours alone, so one that is there is an earlier run's.
+fn make(directory: &Path) -> io::Result<bool> {
+    match fs::create_dir(directory) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes one of the kernel's files: one `write`, never a new file.
+fn write(directory: &Path, file: &str, value: &str) -> io::Result<()> {
+    OpenOptions::new()
+        .write(true)
+        .open(directory.join(file))?
+        .write_all(value.as_bytes())
+}
+
+/// Reads one of the kernel's files in a group.
+fn read(directory: &Path, file: &str) -> io::Result<String> {
+    text(directory.join(file))
+}
+
+/// Reads one of the kernel's files, whose length nobody knows before.
+///
+/// With room to spare: the standard library would start from 32 bytes and the
+/// kernel makes the text anew for many a read.
+fn text(path: impl AsRef<Path>) -> io::Result<String> {
+    let mut bytes = Vec::with_capacity(8192);
+    File::open(path)?.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

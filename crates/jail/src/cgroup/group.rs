@@ -1,0 +1,198 @@
+//! One slot's group: its limits, the way into it, and its end.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use super::sweep::until;
+use super::usage::Before;
+use super::{Homes, Mode, make, write};
+use crate::policy::Limits;
+
+/// A group that holds one cell at a time.
+#[derive(Debug)]
+pub struct Group {
+    pub(super) mode: Mode,
+    pub(super) memory: PathBuf,
+    pub(super) pids: PathBuf,
+    pub(super) cpu: Option<PathBuf>,
+    entrances: Vec<File>,
+    /// Version 2's `memory.peak`, if it can be set back through this descriptor (Linux 6.12).
+    pub(super) peak: Option<File>,
+    pub(super) before: Mutex<Before>,
+}
+
+/// The kernel's default, which we leave as it is.
+const PERIOD_MICROSECONDS: f64 = 100_000.0;
+
+/// How long a group may stay busy after its cell was killed. Namespaces are torn
+/// down after the last process is reaped, so a little waiting is normal.
+const REMOVAL: Duration = Duration::from_secs(2);
+
+impl Group {
+    pub(super) fn make(mode: Mode, homes: &Homes, slot: u32) -> io::Result<Self> {
+        let place = |home: &PathBuf| match mode {
+            Mode::V2 => home.join(slot.to_string()),
+            _ => home.with_added_extension(slot.to_string()),
+        };
+        if mode == Mode::None {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let mut group = Self {
+            mode,
+            memory: place(&homes.memory),
+            pids: place(&homes.pids),
+            cpu: homes.cpu.as_ref().map(place),
+            entrances: Vec::new(),
+            peak: None,
+            before: Mutex::default(),
+        };
+        let mut unused = true;
+        for directory in group.directories() {
+            unused &= make(directory)?;
+        }
+        let entrance = |directory: &Path| {
+            OpenOptions::new()
+                .write(true)
+                .open(directory.join(group.entrance()))
+        };
+        group.entrances = group
+            .directories()
+            .into_iter()
+            .map(entrance)
+            .collect::<io::Result<_>>()?;
+        if mode == Mode::V2 {
+            let peak = group.memory.join("memory.peak");
+            group.peak = OpenOptions::new().read(true).write(true).open(peak).ok();
+        }
+        group.before = Mutex::new(Before::first(unused));
+        Ok(group)
+    }
+
+    /// Sets the limits of the next run and starts its counting.
+    ///
+    /// Call it while the group is empty. It fails if what an earlier run left
+    /// behind does not fit into the new limit and cannot be reclaimed.
+    pub fn limit(&self, limits: &Limits) -> io::Result<()> {
+        match self.mode {
+            Mode::V2 => self.limit_v2(limits)?,
+            Mode::V1 => self.limit_v1(limits)?,
+            Mode::None => {}
+        }
+        self.start_counting();
+        Ok(())
+    }
+
+    fn limit_v2(&self, limits: &Limits) -> io::Result<()> {
+        let memory = |file, value: &str| write(&self.memory, file, value);
+        memory("memory.max", &limits.memory.to_string())?;
+        // Absent in a kernel without swap.
+        absent_is_fine(memory("memory.swap.max", "0"))?;
+        // With 0 the kernel kills one process and its parent goes on to a misleading exit.
+        memory("memory.oom.group", "1")?;
+        write(&self.pids, "pids.max", &limits.tasks.to_string())?;
+        match &self.cpu {
+            Some(cpu) => write(cpu, "cpu.max", &quota(limits).to_string()),
+            None => Ok(()),
+        }
+    }
+
+    fn limit_v1(&self, limits: &Limits) -> io::Result<()> {
+        let bytes = limits.memory.to_string();
+        let memory = |file| write(&self.memory, file, &bytes);
+        // The kernel keeps memory <= memory+swap at every moment, so which of
+        // the two goes first depends on whether the limit falls or rises.
+        match memory("memory.limit_in_bytes") {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                memory("memory.memsw.limit_in_bytes")?;
+                memory("memory.limit_in_bytes")?;
+            }
+            Err(error) => return Err(error),
+            Ok(()) => match memory("memory.memsw.limit_in_bytes") {
+                // A kernel that does not account for swap must not use it for us.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    write(&self.memory, "memory.swappiness", "0")?;
+                }
+                done => done?,
+            },
+        }
+        write(&self.pids, "pids.max", &limits.tasks.to_string())?;
+        let Some(cpu) = &self.cpu else { return Ok(()) };
+        match write(cpu, "cpu.cfs_quota_us", &quota(limits).to_string()) {
+            // A parent has less than this to give: then its quota is the one that holds.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                write(cpu, "cpu.cfs_quota_us", "-1")
+            }
+            done => absent_is_fine(done),
+        }
+    }
+
+    /// The ways in: a process with one thread that writes `0` to each has joined.
+    pub fn join(&self) -> Vec<BorrowedFd<'_>> {
+        self.entrances.iter().map(AsFd::as_fd).collect()
+    }
+
+    /// Kills every process in the group, where the kernel can do that at once.
+    ///
+    /// Version 1 cannot: there the end of the cell's pid 1 has to do.
+    pub fn kill(&self) {
+        if self.mode == Mode::V2 {
+            let _ = write(&self.memory, "cgroup.kill", "1");
+        }
+    }
+
+    /// Removes the group, waiting up to two seconds for its last process to be gone.
+    pub fn remove(self) -> io::Result<()> {
+        let mut last = Ok(());
+        until(REMOVAL, || {
+            last = self
+                .directories()
+                .into_iter()
+                .try_for_each(|directory| absent_is_fine(fs::remove_dir(directory)));
+            last.is_ok()
+        });
+        last
+    }
+
+    pub(super) fn directories(&self) -> Vec<&Path> {
+        match self.mode {
+            Mode::V2 => vec![&self.memory],
+            _ => [Some(&self.memory), Some(&self.pids), self.cpu.as_ref()]
+                .into_iter()
+                .flatten()
+                .map(PathBuf::as_path)
+                .collect(),
+        }
+    }
+
+    /// The file to join by.
+    ///
+    /// Moving a process waits for an RCU grace period, 5 to 13 ms, to hold all
+    /// its threads still. Version 1's `tasks` moves one thread, and the kernel
+    /// then skips the wait; for a process with one thread that is the same move.
+    fn entrance(&self) -> &'static str {
+        self.name("cgroup.procs", "tasks")
+    }
+
+    pub(super) fn name(&self, v2: &'static str, v1: &'static str) -> &'static str {
+        match self.mode {
+            Mode::V2 => v2,
+            _ => v1,
+        }
+    }
+}
+
+/// Microseconds of processor time in each period; the kernel takes no less than 1000.
+fn quota(limits: &Limits) -> u64 {
+    (limits.cpus * PERIOD_MICROSECONDS).max(1000.0) as u64
+}
+
+fn absent_is_fine(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}

@@ -1,0 +1,154 @@
+//! A place for our groups in the version 2 hierarchy.
+//!
+//! Its rule decides everything here: a group that gives controllers to groups
+//! inside it may hold no process itself (the top excepted). So a server that
+//! divides the group it stands in steps down into a leaf beside its cells.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::layout::Place;
+use super::owner::Owner;
+use super::sweep::members;
+use super::{layout, make, read, scope, write};
+
+/// The leaf that holds the server, if it had to step down.
+pub const SERVER: &str = "srv";
+
+/// A directory whose groups have the memory and pids controllers.
+#[derive(Debug)]
+pub struct Home {
+    pub directory: PathBuf,
+    pub cpu: bool,
+}
+
+/// Whether this hierarchy has what we need, or the host keeps it in version 1.
+pub fn has_controllers(place: &Place) -> bool {
+    read(&place.top, "cgroup.controllers")
+        .is_ok_and(|all| names(&all, "memory") && names(&all, "pids"))
+}
+
+/// Makes a home in our own group, or where that cannot be, in the next best place.
+///
+/// For root that is the top. An ordinary user asks systemd for a group.
+pub fn settle(place: &Place, owner: &Owner) -> Result<Home, String> {
+    if let Some(home) = place
+        .own
+        .parent()
+        .filter(|home| place.own == home.join(SERVER))
+        && home.ends_with(owner.name())
+    {
+        // Asked before: we stand in the leaf of a home that is ours.
+        return Ok(at(home));
+    }
+    let own = match divide(&place.own, owner) {
+        Ok(home) => return Ok(home),
+        Err(error) => format!(
+            "Our cgroup {} cannot be divided: {error}",
+            place.own.display()
+        ),
+    };
+    if rustix::process::geteuid().is_root() {
+        return divide(&place.top, owner).map_err(|top| {
+            format!(
+                "{own}; nor can the top, {}: {top}. \
+                 Start hotcell as the only process of its group, or as a systemd service with Delegate=yes.",
+                place.top.display()
+            )
+        });
+    }
+    let scope = scope::enter(owner).and_then(|()| {
+        layout()?
+            .unified
+            .ok_or_else(|| "it is not mounted".to_owned())
+    });
+    scope.and_then(|place| divide(&place.own, owner).map_err(|error| error.to_string())).map_err(|scope| {
+        format!(
+            "{own}; nor did systemd give us one: {scope}. \
+             Start hotcell with `systemd-run --user --scope -p Delegate=yes`, or as a service with Delegate=yes."
+        )
+    })
+}
+
+/// Leaves the server's leaf in `home` for the group above, undoing [`step_down`].
+///
+/// For the sweeper, which was born in that leaf and would keep it alive.
+pub fn leave(home: &Path) {
+    let Some(group) = home.parent() else { return };
+    if !members(&home.join(SERVER)).contains(&(std::process::id() as i32)) {
+        return;
+    }
+    // The group may hold us again only when it gives no controllers any more.
+    for directory in [home, group] {
+        let _ = write(directory, "cgroup.subtree_control", "-memory -pids -cpu");
+    }
+    let _ = write(group, "cgroup.procs", "0");
+}
+
+fn divide(group: &Path, owner: &Owner) -> io::Result<Home> {
+    let home = group.join(owner.name());
+    make(&home)?;
+    let given = match enable(group) {
+        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => step_down(group, &home, owner),
+        given => given,
+    };
+    // Enabled in our own directory too: that also keeps others from taking the
+    // controllers away above us, which the kernel refuses while they are passed on.
+    match given.and_then(|()| enable(&home)) {
+        Ok(()) => Ok(at(&home)),
+        Err(error) => {
+            let _ = fs::remove_dir(&home);
+            Err(error)
+        }
+    }
+}
+
+fn at(directory: &Path) -> Home {
+    let given = read(directory, "cgroup.subtree_control").unwrap_or_default();
+    Home {
+        directory: directory.to_owned(),
+        cpu: names(&given, "cpu"),
+    }
+}
+
+/// Gives the groups inside `group` the controllers; cpu only if it can be had.
+fn enable(group: &Path) -> io::Result<()> {
+    let available = read(group, "cgroup.controllers")?;
+    let given = read(group, "cgroup.subtree_control")?;
+    let missing = |name| !names(&given, name);
+    if !names(&available, "memory") || !names(&available, "pids") {
+        return Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "it has no memory and pids controllers",
+        ));
+    }
+    if missing("memory") || missing("pids") {
+        write(group, "cgroup.subtree_control", "+memory +pids")?;
+    }
+    if missing("cpu") && names(&available, "cpu") {
+        let _ = write(group, "cgroup.subtree_control", "+cpu");
+    }
+    Ok(())
+}
+
+/// Moves this process out of `group` into a leaf, so that `group` can be divided.
+///
+/// Only if it is alone there: other processes are not ours to move.
+fn step_down(group: &Path, home: &Path, owner: &Owner) -> io::Result<()> {
+    if members(group) != [owner.pid as i32] {
+        return Err(io::Error::other("other processes are in it"));
+    }
+    let leaf = home.join(SERVER);
+    make(&leaf)?;
+    let moved = write(&leaf, "cgroup.procs", "0").and_then(|()| enable(group));
+    if moved.is_err() {
+        let _ = write(group, "cgroup.procs", "0");
+        let _ = fs::remove_dir(&leaf);
+    }
+    moved
+}
+
+fn names(list: &str, controller: &str) -> bool {
+    list.split_ascii_whitespace().any(|one| one == controller)
+}

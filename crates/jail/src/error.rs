@@ -1,0 +1,83 @@
+//! Why a cell could not be made.
+
+use std::io;
+
+/// One wall-building step that the kernel refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failed {
+    /// What was being done, as a phrase: "mounting the root".
+    pub step: String,
+    /// The kernel's error number, or 0 if it was not the kernel who refused.
+    pub errno: i32,
+}
+
+/// Names what `work` is doing, for whoever has to mend it.
+pub(crate) fn step<T>(step: &str, work: impl FnOnce() -> io::Result<T>) -> Result<T, Failed> {
+    work().map_err(|error| Failed {
+        step: step.to_owned(),
+        errno: error.raw_os_error().unwrap_or(0),
+    })
+}
+
+/// Why the server's side has no cell to give.
+#[derive(Debug, thiserror::Error)]
+pub enum JailError {
+    #[error("could not build the sandbox: {step}: {source}")]
+    Step { step: String, source: io::Error },
+
+    #[error("could not start the spawner: {0}")]
+    Spawner(io::Error),
+
+    #[error("the spawner is gone")]
+    SpawnerGone,
+
+    #[error("every cell slot is in use")]
+    NoSlot,
+
+    #[error("could not talk to the spawner: {0}")]
+    Talk(io::Error),
+
+    #[error("could not prepare the cell's control group: {0}")]
+    Cgroup(io::Error),
+
+    #[error("the spawner sent something that is not a message")]
+    Garbled,
+}
+
+impl From<Failed> for JailError {
+    fn from(failed: Failed) -> Self {
+        let source = match failed.errno {
+            0 => io::ErrorKind::Other.into(),
+            errno => io::Error::from_raw_os_error(errno),
+        };
+        Self::Step {
+            step: failed.step,
+            source,
+        }
+    }
+}
+
+impl JailError {
+    /// What the caller can do about it, in one imperative sentence.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Step { source, .. } => match source.raw_os_error() {
+                Some(libc::EPERM) => Some(
+                    "Run `hotcell doctor`: this host may forbid user namespaces (sysctl kernel.unprivileged_userns_clone=1, or AppArmor's kernel.apparmor_restrict_unprivileged_userns=0).",
+                ),
+                Some(libc::ENOSPC) => Some(
+                    "Raise the sysctl user.max_user_namespaces (and user.max_mnt_namespaces, user.max_net_namespaces): it is used up or 0.",
+                ),
+                Some(libc::EAGAIN) => {
+                    Some("Raise the limit on processes of this user (`ulimit -u`), or stop some.")
+                }
+                Some(libc::EMFILE | libc::ENFILE) => {
+                    Some("Raise the limit on open files (`ulimit -n`).")
+                }
+                _ => Some("Run `hotcell doctor` for what this host offers."),
+            },
+            Self::NoSlot => Some("Wait for a run to end, or raise the number of cells."),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! The init of a cell: pid 1 in its namespaces, and the program's first moments.
+//!
+//! The checklist below is the sandbox. Each step is named, none is skipped, and
+//! a step that fails ends the cell before the program exists. Three things may
+//! be missing on some hosts ([`Wall`]): those are reported before the program
+//! starts, and the server decides.
+
+mod caps;
+pub(crate) mod ids;
+mod landlock;
+mod limits;
+mod mounts;
+mod reaper;
+pub mod seccomp;
+
+use std::convert::Infallible;
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::net::RecvFlags;
+use rustix::process::{DumpableBehavior, Signal};
+
+use crate::error::{Failed, step};
+use crate::policy::Policy;
+use crate::spawner::Root;
+use crate::spec::{Missing, Status, Wall};
+use crate::sys::{self, Forked};
+use crate::wire;
+
+/// What the server gives for one cell.
+pub struct CellParts {
+    pub spec: OwnedFd,
+    pub stdio: [OwnedFd; 3],
+    pub status: OwnedFd,
+    /// The entrance of each control group to join, opened by the server.
+    pub join: Vec<OwnedFd>,
+}
+
+/// The two system call filters, built once by the spawner.
+pub struct Filters {
+    pub cell: Vec<libc::sock_filter>,
+    pub init: Vec<libc::sock_filter>,
+}
+
+/// The life of a cell's pid 1. `uid` is the cell's in the spawner's namespace.
+pub fn run(
+    parts: &CellParts,
+    root: &Root,
+    slot: u32,
+    filters: &Filters,
+    uid: u32,
+    missing: Vec<Missing>,
+) -> ! {
+    let failed = match enter(parts, root, slot, filters, uid, missing) {
+        Ok(never) => match never {},
+        Err(failed) => failed,
+    };
+    let message = Status::Failed(failed).to_bytes();
+    let _ = wire::send(parts.status.as_fd(), &message, &[]);
+    sys::exit_now(1);
+}
+
+fn enter(
+    parts: &CellParts,
+    root: &Root,
+    slot: u32,
+    filters: &Filters,
+    uid: u32,
+    mut missing: Vec<Missing>,
+) -> Result<Infallible, Failed> {
+    // First of all, so that whatever follows is charged to the cell.
+    step("joining the control groups", || join_groups(parts))?;
+    step("mapping ids", || {
+        ids::map_one(root.host_proc.as_fd(), 65534, uid, uid)?;
+        ids::become_nobody()
+    })?;
+    // The change of ids cleared it. The status socket is the second lifeline.
+    step("watching the server", || {
+        Ok(rustix::process::set_parent_process_death_signal(Some(
+            Signal::KILL,
+        ))?)
+    })?;
+    let policy = step("reading the spec", || {
+        Policy::from_memory_file(parts.spec.try_clone()?)
+    })?;
+    // Not by clone: the namespace must start at the group just joined, or
+    // /proc/self/cgroup would show the way from the spawner's to it.
+    note(
+        &mut missing,
+        Wall::CgroupNamespace,
+        sys::unshare(libc::CLONE_NEWCGROUP),
+    );
+    mounts::build(root, slot, &policy.limits, &mut missing)?;
+    limits::forbid_namespaces(&mut missing);
+    if missing.iter().all(|m| m.wall != Wall::Proc) {
+        step("closing kernel settings", mounts::seal_settings)?;
+    }
+    step("switching to the root", || {
+        rustix::process::chroot("/cell")?;
+        Ok(rustix::process::chdir("/workspace")?)
+    })?;
+    let folders = step("opening the workspace", open_folders)?;
+    if missing.iter().all(|m| m.wall != Wall::Hostname) {
+        step("setting the host name", || {
+            Ok(rustix::system::sethostname(b"sandbox")?)
+        })?;
+    }
+    step("setting limits", || limits::apply(&policy.limits))?;
+    step("reporting", || {
+        let message = Status::Ready { missing }.to_bytes();
+        let fds: Vec<_> = folders.iter().map(AsFd::as_fd).collect();
+        wire::send(parts.status.as_fd(), &message, &fds)
+    })?;
+    drop(folders);
+    step("taking the standard streams", || {
+        for (number, stream) in (0..).zip(&parts.stdio) {
+            sys::dup_as(stream.as_fd(), number)?;
+        }
+        Ok(())
+    })?;
+    let keep = [parts.status.as_raw_fd(), root.lifeline.as_raw_fd()];
+    step("closing inherited files", || close_all_but(keep))?;
+    // From here on nothing may need a capability.
+    step("dropping capabilities", caps::drop_all)?;
+    step("forbidding new privileges", || {
+        Ok(rustix::thread::set_no_new_privs(true)?)
+    })?;
+    // SECURITY: pid 1 keeps the host path of our binary and the lifeline; the
+    // program, its equal in uid, must not look into it.
+    step("hiding init", || {
+        Ok(rustix::process::set_dumpable_behavior(
+            DumpableBehavior::NotDumpable,
+        )?)
+    })?;
+    let signals = step("watching the program", sys::child_signals)?;
+    match step("forking", sys::fork)? {
+        Forked::Child => start(&policy, &parts.status, filters),
+        Forked::Parent { pid } => {
+            step("letting go of the streams", || {
+                sys::close_range(0, 2, false)
+            })?;
+            step("filtering init's system calls", || {
+                seccomp::install(&filters.init)
+            })?;
+            let lifelines = [parts.status.as_fd(), root.lifeline.as_fd()];
+            reaper::watch(pid, lifelines, signals.as_fd())
+        }
+    }
+}
+
+/// The worker's part: the last walls, the word to go, and the program.
+fn start(policy: &Policy, status: &OwnedFd, filters: &Filters) -> Result<Infallible, Failed> {
+    step("starting a session", || {
+        rustix::process::setsid()?;
+        rustix::process::umask(Mode::from_raw_mode(0o022));
+        sys::reset_signals()
+    })?;
+    let argv = step("reading the arguments", || c_strings(&policy.argv))?;
+    let env = step("reading the environment", || c_strings(&policy.env))?;
+    let path = argv.first().cloned().ok_or_else(|| Failed {
+        step: "finding the program".to_owned(),
+        errno: libc::EINVAL,
+    })?;
+    let landlock = step("restricting file access", landlock::restrict)?;
+    // SECURITY: seccomp goes last of all. The steps above need system calls that
+    // the filter denies, and a filter laid earlier would have to allow them to the
+    // program too.
+    let seccomp = match seccomp::install(&filters.cell) {
+        Ok(()) => true,
+        Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => false,
+        Err(error) => return step("filtering system calls", || Err(error)),
+    };
+    step("waiting for the word to go", || {
+        let message = Status::Locked { landlock, seccomp }.to_bytes();
+        wire::send(status.as_fd(), &message, &[])?;
+        match wire::receive(status.as_fd(), RecvFlags::empty())? {
+            Some(_) => Ok(()),
+            None => sys::exit_now(0),
+        }
+    })?;
+    step("closing files", || {
+        sys::close_range(3, libc::c_int::MAX, true)
+    })?;
+    step("starting the program", || {
+        Err(sys::exec(&path, &argv, &env))
+    })
+}
+
+fn join_groups(parts: &CellParts) -> io::Result<()> {
+    for group in &parts.join {
+        rustix::io::write(group, b"0")?;
+    }
+    Ok(())
+}
+
+/// What the server fills, collects from and watches.
+fn open_folders() -> io::Result<Vec<OwnedFd>> {
+    let open = |path| {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(rustix::fs::open(path, flags, Mode::empty())?)
+    };
+    rustix::fs::mkdir("/workspace/.home", Mode::from_raw_mode(0o755))?;
+    ["/workspace", "/tmp", "/dev/shm", "/proc"]
+        .map(open)
+        .into_iter()
+        .collect()
+}
+
+/// Closes what the spawner had open: other cells' networks, its own sockets.
+fn close_all_but(mut keep: [RawFd; 2]) -> io::Result<()> {
+    keep.sort_unstable();
+    let mut next = 3;
+    for fd in keep {
+        if fd > next {
+            sys::close_range(next, fd - 1, false)?;
+        }
+        next = fd + 1;
+    }
+    sys::close_range(next, libc::c_int::MAX, false)
+}
+
+fn c_strings(list: &[std::ffi::OsString]) -> io::Result<Vec<CString>> {
+    list.iter()
+        .map(|text| Ok(CString::new(text.as_bytes())?))
+        .collect()
+}
+
+/// Records a wall that the host refused.
+fn note(missing: &mut Vec<Missing>, wall: Wall, result: io::Result<()>) {
+    if let Err(error) = result {
+        let errno = error.raw_os_error().unwrap_or(0);
+        missing.push(Missing { wall, errno });
+    }
+}

@@ -1,0 +1,58 @@
+//! Resource limits of each process, and the end of new namespaces.
+
+use std::fs;
+use std::io;
+
+use rustix::process::{Resource, Rlimit, setrlimit};
+
+use super::note;
+use crate::policy::Limits;
+use crate::spec::{Missing, Wall};
+
+pub fn apply(limits: &Limits) -> io::Result<()> {
+    const MIB: u64 = 1 << 20;
+    for (resource, soft, hard) in [
+        (Resource::Cpu, limits.cpu_seconds, limits.cpu_seconds + 1),
+        (Resource::Fsize, limits.file_size, limits.file_size),
+        (Resource::Nofile, limits.open_files, limits.open_files),
+        // Counted in the cell's own user namespace, with pid 1 in it.
+        (
+            Resource::Nproc,
+            u64::from(limits.tasks) + 1,
+            u64::from(limits.tasks) + 1,
+        ),
+        (Resource::Stack, 8 * MIB, 64 * MIB),
+        // 1 and not 0: with a piped core_pattern, 0 still starts the host's handler
+        // on the program's memory, 1 does not.
+        (Resource::Core, 1, 1),
+        (Resource::Memlock, 0, 0),
+        (Resource::Msgqueue, 0, 0),
+        (Resource::Nice, 0, 0),
+        (Resource::Rtprio, 0, 0),
+        (Resource::Sigpending, 1024, 1024),
+    ] {
+        let limit = Rlimit {
+            current: Some(soft),
+            maximum: Some(hard),
+        };
+        setrlimit(resource, limit)?;
+    }
+    // The first to go when the host runs out. Without /proc it cannot be said.
+    let _ = fs::write("/proc/self/oom_score_adj", "500");
+    Ok(())
+}
+
+/// Lets no namespace be made inside this user namespace any more.
+///
+/// The filter refuses them too; this holds even for a program that gets past it.
+pub fn forbid_namespaces(missing: &mut Vec<Missing>) {
+    let forbid = || {
+        for kind in ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"] {
+            fs::write(format!("/cell/proc/sys/user/max_{kind}_namespaces"), "0")?;
+        }
+        Ok(())
+    };
+    if missing.iter().all(|m| m.wall != Wall::Proc) {
+        note(missing, Wall::NestedNamespaces, forbid());
+    }
+}

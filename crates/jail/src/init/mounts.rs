@@ -1,0 +1,161 @@
+//! The mounts that belong to one cell alone.
+//!
+//! They are laid into `/cell` of the spawner's root, in the cell's own mount
+//! namespace, before any program exists. SECURITY: all sources are ours; nothing
+//! here follows a name that a program could have made.
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, mount, mount_bind, mount_bind_recursive, mount_remount};
+
+use super::note;
+use crate::error::{Failed, step};
+use crate::policy::Limits;
+use crate::spawner::Root;
+use crate::spec::{Missing, Wall};
+
+/// Files of /proc that tell of the host, or of other tenants.
+const MASKED_FILES: [&str; 27] = [
+    "buddyinfo",
+    "cgroups",
+    "cmdline",
+    "config.gz",
+    "diskstats",
+    "interrupts",
+    "iomem",
+    "ioports",
+    "kallsyms",
+    "kcore",
+    "key-users",
+    "keys",
+    "kmsg",
+    "latency_stats",
+    "modules",
+    "pagetypeinfo",
+    "partitions",
+    "sched_debug",
+    "slabinfo",
+    "softirqs",
+    "swaps",
+    "sysrq-trigger",
+    "sys/kernel/random/boot_id",
+    "timer_list",
+    "vmallocinfo",
+    "vmstat",
+    "zoneinfo",
+];
+const MASKED_FOLDERS: [&str; 9] = [
+    "acpi", "asound", "bus", "driver", "fs", "irq", "pressure", "scsi", "tty",
+];
+/// Files of /proc that show a cell its own limits instead of the host.
+const FACTS: [&str; 6] = ["cpuinfo", "loadavg", "meminfo", "stat", "uptime", "version"];
+
+pub fn build(
+    root: &Root,
+    slot: u32,
+    limits: &Limits,
+    missing: &mut Vec<Missing>,
+) -> Result<(), Failed> {
+    step("mounting the shown trees", || mount_trees(root, missing))?;
+    step("mounting the writable folders", || mount_writable(limits))?;
+    match mount_proc(slot) {
+        // A container that masks parts of its /proc may not give out a whole one.
+        Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
+            note(missing, Wall::Proc, Err(error));
+            Ok(())
+        }
+        other => step("mounting /proc", || other),
+    }
+}
+
+/// Lays a private overlay over each tree: two cells that see the same inodes
+/// could signal each other by locks and watches on them.
+fn mount_trees(root: &Root, missing: &mut Vec<Missing>) -> io::Result<()> {
+    // Relative names, because the options are shown in the program's mountinfo.
+    rustix::process::chdir("/host")?;
+    let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
+    for overlay in &root.overlays {
+        let options = CString::new(format!("lowerdir={}:empty,userxattr", overlay.name))?;
+        if let Err(error) = mount("overlay", &overlay.target, "overlay", flags, &*options) {
+            // It inherits the tree's own read-only, nosuid and nodev.
+            mount_bind_recursive(&overlay.name, &overlay.target)?;
+            if missing.iter().all(|m| m.wall != Wall::Overlay) {
+                note(missing, Wall::Overlay, Err(error.into()));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn mount_writable(limits: &Limits) -> io::Result<()> {
+    let base = MountFlags::NOSUID | MountFlags::NODEV;
+    for (target, flags, mode, size, inodes) in [
+        (
+            "/cell/workspace",
+            base,
+            "0755",
+            limits.workspace,
+            limits.workspace_inodes,
+        ),
+        ("/cell/tmp", base, "1777", limits.tmp, 32_768),
+        (
+            "/cell/dev/shm",
+            base | MountFlags::NOEXEC,
+            "1777",
+            limits.shm,
+            4096,
+        ),
+    ] {
+        let options = CString::new(format!("mode={mode},size={size},nr_inodes={inodes}"))?;
+        mount("tmpfs", target, "tmpfs", flags, &*options)?;
+    }
+    Ok(())
+}
+
+fn mount_proc(slot: u32) -> io::Result<()> {
+    let proc = Path::new("/cell/proc");
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    // hidepid: what a program may not look into, init above all, it does not see.
+    mount("proc", proc, "proc", flags, c"hidepid=2")?;
+    for name in MASKED_FILES {
+        mask("/mask/file", &proc.join(name))?;
+    }
+    for name in MASKED_FOLDERS {
+        mask("/mask/folder", &proc.join(name))?;
+    }
+    let facts = Path::new("/mask/facts").join(slot.to_string());
+    for name in FACTS {
+        mount_bind(facts.join(name), proc.join(name))?;
+    }
+    Ok(())
+}
+
+/// Makes /proc/sys read-only. Not by `open_tree`, which would need a new mount
+/// namespace: there are none left.
+pub fn seal_settings() -> io::Result<()> {
+    let path = "/cell/proc/sys";
+    mount_bind_recursive(path, path)?;
+    let flags = MountFlags::BIND
+        | MountFlags::RDONLY
+        | MountFlags::NOSUID
+        | MountFlags::NODEV
+        | MountFlags::NOEXEC;
+    Ok(mount_remount(path, flags, "")?)
+}
+
+fn mask(source: &str, target: &Path) -> io::Result<()> {
+    match mount_bind(source, target) {
+        // Not every kernel has every file.
+        Err(Errno::NOENT) => Ok(()),
+        // Some are a file on one kernel and a folder on another.
+        Err(Errno::NOTDIR) if fs::metadata(target)?.is_dir() => {
+            Ok(mount_bind("/mask/folder", target)?)
+        }
+        Err(Errno::NOTDIR) => Ok(mount_bind("/mask/file", target)?),
+        other => Ok(other?),
+    }
+}

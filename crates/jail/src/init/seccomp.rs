@@ -1,0 +1,91 @@
+//! The system call filter of a cell, and the tighter one of its pid 1.
+//!
+//! What is allowed is data (`table`); how it becomes a program the kernel can run is in `bpf`.
+//! Nothing here knows why a cell exists or which process asks. The programs are pure functions of
+//! the table, so the spawner builds them once; only [`install`] touches the kernel, in the worker
+//! (after `no_new_privs`, as the last wall before `exec`) and in pid 1 (after it forked the worker).
+
+use std::io;
+
+use libc::sock_filter;
+
+use crate::sys;
+
+mod bpf;
+mod numbers;
+pub mod rule;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use rule::{Rule, Verdict};
+
+/// Which process the filter is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filter {
+    /// The program in a cell and everything it starts.
+    ///
+    /// `memfd` says whether a cgroup charges the cell for memory that no process maps: files of
+    /// `memfd_create`, System V segments. Without one nothing bounds it, so those calls are away.
+    Cell { memfd: bool },
+    /// Our pid 1, which only waits, reports and exits.
+    Init,
+}
+
+/// The filter as a BPF program, ready for [`install`].
+pub fn program(filter: Filter) -> Vec<sock_filter> {
+    bpf::compile(&rules(filter), unnamed(filter))
+}
+
+/// Lays `program` on the calling thread, for good.
+///
+/// It needs `no_new_privs`, and the process must have one thread: the others would go on without.
+pub fn install(program: &[sock_filter]) -> io::Result<()> {
+    sys::seccomp_set_filter(program)
+}
+
+/// The rows that decide for `filter`; each system call is named in at most one of them.
+pub fn rules(filter: Filter) -> Vec<Rule> {
+    match filter {
+        Filter::Cell { memfd: true } => [table::CELL, &[table::CHARGED]].concat(),
+        Filter::Cell { memfd: false } => [table::CELL, &[table::UNCHARGED]].concat(),
+        Filter::Init => table::INIT.to_vec(),
+    }
+}
+
+/// What becomes of a call that no row names.
+///
+/// For a cell that is a number newer than the table, one from a hole in the architecture's list, or
+/// one with the x32 bit (bit 30) set. ENOSYS is what an older kernel would say, so libc falls back;
+/// EPERM there broke containers twice (faccessat2, clone3).
+pub fn unnamed(filter: Filter) -> Verdict {
+    match filter {
+        Filter::Cell { .. } => Verdict::Errno(libc::ENOSYS),
+        // Our own code has no business outside its list: if it gets there, it is no longer ours.
+        Filter::Init => Verdict::Kill,
+    }
+}
+
+/// A short name for exactly this program, for `doctor`: 64-bit FNV-1a in hexadecimal.
+///
+/// It tells two builds apart; it is no defence against someone who wants a collision.
+pub fn hash(program: &[sock_filter]) -> String {
+    let bytes = program.iter().flat_map(|instruction| {
+        let [code_low, code_high] = instruction.code.to_le_bytes();
+        let [k0, k1, k2, k3] = instruction.k.to_le_bytes();
+        [
+            code_low,
+            code_high,
+            instruction.jt,
+            instruction.jf,
+            k0,
+            k1,
+            k2,
+            k3,
+        ]
+    });
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}

@@ -1,0 +1,340 @@
+//! The keeper: the one thread of the server that has children.
+//!
+//! A parent-death signal follows the *thread* that made the child, so spawners
+//! (and with them all cells, which are made as their siblings) come from a thread
+//! that lives as long as the [`Host`](crate::Host). The same thread buries cells:
+//! it waits for their end behind the answer, reaps them and frees their slots.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::RecvFlags;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use crate::cgroup;
+use crate::error::JailError;
+use crate::slots::COUNT;
+use crate::spawn::{Groups, Lease};
+use crate::spawner::{MAPPED, READY, UNMAPPED};
+use crate::spec::{SpawnerSpec, Status};
+use crate::{sys, wire};
+
+pub const SPAWNER: &str = "hotcell-spawner";
+pub const SWEEPER: &str = "hotcell-sweeper";
+
+/// How long a killed cell may take to go before its control group is killed, and
+/// before its slot is given up.
+const OVERDUE: Duration = Duration::from_secs(2);
+const HOPELESS: Duration = Duration::from_secs(5);
+
+/// A handle to the thread. Dropping it ends every spawner and cell.
+pub struct Keeper {
+    commands: Sender<Work>,
+    wake: OwnedFd,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// A cell whose run is over, or that never came to be.
+pub struct Dying {
+    /// Kept open until the pidfd has come: it may still be on its way.
+    pub status: OwnedFd,
+    pub pidfd: Option<OwnedFd>,
+    pub lease: Lease,
+}
+
+enum Work {
+    Start {
+        spec: SpawnerSpec,
+        answer: Sender<Result<OwnedFd, JailError>>,
+    },
+    Bury(Dying),
+}
+
+impl Keeper {
+    /// Starts the thread and, if there is something to sweep, the sweeper.
+    pub fn start(groups: Arc<Groups>) -> io::Result<Self> {
+        let (reader, wake) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        let (commands, inbox) = mpsc::channel();
+        let thread = thread::Builder::new()
+            .name("keeper".to_owned())
+            .spawn(move || {
+                // Started before any group is made, so that none can outlive us.
+                let sweeper = start_sweeper(&groups.cgroups.directories());
+                Loop {
+                    inbox,
+                    wake: reader,
+                    spawners: Vec::new(),
+                    dying: Vec::new(),
+                }
+                .run();
+                let Ok(Some((mut sweeper, lifeline))) = sweeper else {
+                    return;
+                };
+                if groups.remove() {
+                    let _ = sweeper.kill();
+                    let _ = sweeper.wait();
+                } else {
+                    // It has something left to do once this process is gone.
+                    std::mem::forget(lifeline);
+                }
+            })?;
+        Ok(Self {
+            commands,
+            wake,
+            thread: Some(thread),
+        })
+    }
+
+    /// Starts a spawner and waits until it has built its root.
+    pub fn start_spawner(&self, spec: SpawnerSpec) -> Result<OwnedFd, JailError> {
+        let (answer, answered) = mpsc::channel();
+        self.tell(Work::Start { spec, answer });
+        answered.recv().unwrap_or(Err(JailError::SpawnerGone))
+    }
+
+    pub fn bury(&self, dying: Dying) {
+        self.tell(Work::Bury(dying));
+    }
+
+    fn tell(&self, work: Work) {
+        // A full pipe has woken it already; a thread that is gone has no cells left.
+        let _ = self.commands.send(work);
+        let _ = rustix::io::write(&self.wake, b"x");
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        // Without its sender the loop ends, once it has buried what is left.
+        self.commands = mpsc::channel().0;
+        let _ = rustix::io::write(&self.wake, b"x");
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Loop {
+    inbox: Receiver<Work>,
+    wake: OwnedFd,
+    spawners: Vec<Spawner>,
+    dying: Vec<Grave>,
+}
+
+struct Spawner {
+    child: Child,
+    pidfd: OwnedFd,
+}
+
+struct Grave {
+    dying: Dying,
+    since: Instant,
+    kills: u32,
+}
+
+impl Loop {
+    fn run(mut self) {
+        loop {
+            let open = self.take_work();
+            self.dying.retain_mut(Grave::is_occupied);
+            self.spawners
+                .retain_mut(|spawner| !matches!(spawner.child.try_wait(), Ok(Some(_))));
+            if !open && self.dying.is_empty() {
+                break;
+            }
+            self.wait();
+        }
+        for mut spawner in self.spawners {
+            let _ = spawner.child.kill();
+            let _ = spawner.child.wait();
+        }
+    }
+
+    /// Does all that was asked; `false` once nobody can ask any more.
+    fn take_work(&mut self) -> bool {
+        loop {
+            match self.inbox.try_recv() {
+                Ok(Work::Start { spec, answer }) => {
+                    let _ = answer.send(self.start_spawner(&spec));
+                }
+                Ok(Work::Bury(dying)) => self.dying.push(Grave {
+                    dying,
+                    since: Instant::now(),
+                    kills: 0,
+                }),
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Disconnected) => return false,
+            }
+        }
+    }
+
+    fn wait(&self) {
+        let mut fds = vec![PollFd::new(&self.wake, PollFlags::IN)];
+        fds.extend(
+            self.spawners
+                .iter()
+                .map(|s| PollFd::new(&s.pidfd, PollFlags::IN)),
+        );
+        fds.extend(self.dying.iter().map(|grave| match &grave.dying.pidfd {
+            Some(pidfd) => PollFd::new(pidfd, PollFlags::IN),
+            None => PollFd::new(&grave.dying.status, PollFlags::IN),
+        }));
+        // Graves have deadlines; without any there is nothing to wake up for.
+        let tick = Timespec {
+            tv_sec: 0,
+            tv_nsec: 100_000_000,
+        };
+        let _ = poll(&mut fds, (!self.dying.is_empty()).then_some(&tick));
+        let mut buffer = [0; 64];
+        while matches!(rustix::io::read(&self.wake, &mut buffer), Ok(read) if read > 0) {}
+    }
+
+    fn start_spawner(&mut self, spec: &SpawnerSpec) -> Result<OwnedFd, JailError> {
+        let (ours, theirs) = wire::pair().map_err(JailError::Spawner)?;
+        let child = command(SPAWNER)
+            .stdin(theirs)
+            .spawn()
+            .map_err(JailError::Spawner)?;
+        let mut child = Starting(Some(child));
+        let file = spec.to_memory_file().map_err(JailError::Talk)?;
+        wire::send(ours.as_fd(), b"spec", &[file.as_fd()]).map_err(JailError::Talk)?;
+        loop {
+            let message =
+                wire::receive(ours.as_fd(), RecvFlags::empty()).map_err(JailError::Talk)?;
+            match message.ok_or(JailError::SpawnerGone)?.bytes {
+                bytes if bytes == READY => break,
+                bytes if bytes == UNMAPPED => {
+                    map_range(child.id(), spec.uid_base).map_err(JailError::Talk)?;
+                    wire::send(ours.as_fd(), MAPPED, &[]).map_err(JailError::Talk)?;
+                }
+                bytes => match Status::from_bytes(&bytes) {
+                    Ok(Status::Failed(failed)) => return Err(failed.into()),
+                    _ => return Err(JailError::Garbled),
+                },
+            }
+        }
+        let child = child.0.take().ok_or(JailError::SpawnerGone)?;
+        let pid = Pid::from_child(&child);
+        let pidfd =
+            pidfd_open(pid, PidfdFlags::empty()).map_err(|e| JailError::Spawner(e.into()))?;
+        self.spawners.push(Spawner { child, pidfd });
+        Ok(ours)
+    }
+}
+
+/// A spawner that is not done starting: ended and reaped if it never is.
+struct Starting(Option<Child>);
+
+impl Starting {
+    fn id(&self) -> u32 {
+        self.0.as_ref().map_or(0, Child::id)
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Grave {
+    /// Moves the burial on; `true` while the cell is still there.
+    fn is_occupied(&mut self) -> bool {
+        if self.dying.pidfd.is_none() && !self.find_pidfd() {
+            return false;
+        }
+        let Some(pidfd) = &self.dying.pidfd else {
+            return self.since.elapsed() < HOPELESS;
+        };
+        if self.kills == 0 {
+            let _ = pidfd_send_signal(pidfd, Signal::KILL);
+            self.kills = 1;
+        }
+        // An error means that there is no such child (any more).
+        if sys::reap_cell(pidfd.as_fd()).unwrap_or(true) {
+            return false;
+        }
+        if self.kills == 1 && self.since.elapsed() > OVERDUE {
+            self.dying.lease.kill_group();
+            self.kills = 2;
+        }
+        if self.since.elapsed() > HOPELESS {
+            self.dying.lease.give_up();
+            return false;
+        }
+        true
+    }
+
+    /// Looks for the pidfd that the spawner sends; `false` if it never will.
+    fn find_pidfd(&mut self) -> bool {
+        loop {
+            match wire::receive(self.dying.status.as_fd(), RecvFlags::DONTWAIT) {
+                Ok(Some(message)) => {
+                    if matches!(Status::from_bytes(&message.bytes), Ok(Status::Started)) {
+                        self.dying.pidfd = message.fds.into_iter().next();
+                        return true;
+                    }
+                }
+                Ok(None) => return false,
+                Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
+            }
+        }
+    }
+}
+
+/// Our own binary in another role, with nothing of ours in its environment.
+fn command(role: &str) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command
+        .arg0(role)
+        .env_clear()
+        // A Ctrl-C at the terminal is for the server to handle.
+        .process_group(0)
+        .current_dir("/")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command
+}
+
+/// Writes the ids of a root server's spawner, which it may not write by itself.
+fn map_range(pid: u32, base: Option<u32>) -> io::Result<()> {
+    let base = base.ok_or(io::ErrorKind::InvalidInput)?;
+    let range = format!("0 {base} {}", COUNT + 1);
+    fs::write(format!("/proc/{pid}/setgroups"), "deny")?;
+    fs::write(format!("/proc/{pid}/uid_map"), &range)?;
+    fs::write(format!("/proc/{pid}/gid_map"), &range)
+}
+
+fn start_sweeper(directories: &[PathBuf]) -> io::Result<Option<(Child, OwnedFd)>> {
+    if directories.is_empty() {
+        return Ok(None);
+    }
+    let (reader, lifeline) = pipe_with(PipeFlags::CLOEXEC)?;
+    let sweeper = command(SWEEPER).args(directories).stdin(reader).spawn()?;
+    Ok(Some((sweeper, lifeline)))
+}
+
+/// The sweeper's whole life: wait until the server is gone, then remove the
+/// control groups it can no longer remove itself.
+pub fn sweeper(directories: impl Iterator<Item = OsString>) -> ! {
+    let lifeline = sys::take_stdin();
+    let mut buffer = [0; 1];
+    while let Err(rustix::io::Errno::INTR) = rustix::io::read(&lifeline, &mut buffer) {}
+    let directories: Vec<PathBuf> = directories.map(PathBuf::from).collect();
+    cgroup::sweep(&directories);
+    sys::exit_now(0);
+}

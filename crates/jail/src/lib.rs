@@ -1,0 +1,35 @@
+//! The sandbox: it makes cells and knows nothing of languages, MCP or sessions.
+//!
+//! Three processes run code of this crate. The *server* holds a [`Host`] and one
+//! [`Jail`] for each view of it ([`spawn`]); the *spawner* ([`spawner`]) makes
+//! cells; the *init* of each cell ([`init`]) builds its walls and starts the
+//! program. All three are the same binary: [`hook`] must be the first thing that
+//! `main` calls.
+
+pub mod cgroup;
+mod error;
+pub mod init;
+mod keeper;
+mod policy;
+mod slots;
+mod spawn;
+mod spawner;
+pub mod spec;
+pub mod sys;
+mod watcher;
+mod wire;
+
+pub use error::{Failed, JailError};
+pub use policy::{Limits, Policy, Tree, View};
+pub use spawn::{Cell, Event, Host, Jail};
+pub use spec::{Exit, Missing, Wall};
+
+/// Becomes a spawner or a sweeper if this process was started as one; else returns.
+pub fn hook() {
+    let mut arguments = std::env::args_os();
+    match arguments.next().as_deref().and_then(|name| name.to_str()) {
+        Some(keeper::SPAWNER) => spawner::main(),
+        Some(keeper::SWEEPER) => keeper::sweeper(arguments),
+        _ => {}
+    }
+}

@@ -1,0 +1,93 @@
+//! The slots of this server: one for each cell that can exist at a time.
+//!
+//! A slot stands for what cannot be shared between two cells at once: a host
+//! uid, a network namespace, a control group.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::sync::{Mutex, PoisonError};
+
+use crate::cgroup::Group;
+
+/// Cells of one server at a time; also the host uids it takes as root.
+pub const COUNT: u32 = 255;
+
+/// Host uids for cells, when the server is root: above those that systemd gives
+/// to containers, below the sign bit.
+const UID_BASE: u32 = 0x7000_0000;
+const UID_BLOCKS: u32 = 1024;
+
+/// The host uids that this server has to itself, for as long as it lives.
+pub struct UidBlock {
+    pub base: u32,
+    /// The claim on the block: a name that the kernel frees when we are gone.
+    _claim: OwnedFd,
+}
+
+impl UidBlock {
+    /// Claims the first free block of this host.
+    pub fn claim() -> io::Result<Self> {
+        for block in 0..UID_BLOCKS {
+            let name = SocketAddr::from_abstract_name(format!("hotcell-uids-{block}"))?;
+            match UnixDatagram::bind_addr(&name) {
+                Ok(claim) => {
+                    return Ok(Self {
+                        base: UID_BASE + block * (COUNT + 1),
+                        _claim: claim.into(),
+                    });
+                }
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::ErrorKind::AddrInUse.into())
+    }
+}
+
+#[derive(Default)]
+pub struct Slots(Mutex<Vec<Slot>>);
+
+#[derive(Default)]
+struct Slot {
+    taken: bool,
+    /// Kept from cell to cell: making one costs more than the whole rest.
+    group: Option<Group>,
+}
+
+impl Slots {
+    /// Takes the lowest free slot, with the control group it had last.
+    pub fn take(&self) -> Option<(u32, Option<Group>)> {
+        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = match slots.iter().position(|slot| !slot.taken) {
+            Some(free) => free,
+            None if slots.len() < COUNT as usize => {
+                slots.push(Slot::default());
+                slots.len() - 1
+            }
+            None => return None,
+        };
+        slots[free].taken = true;
+        Some((free as u32, slots[free].group.take()))
+    }
+
+    pub fn give_back(&self, slot: u32, group: Option<Group>) {
+        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        slots[slot as usize] = Slot {
+            taken: false,
+            group,
+        };
+    }
+
+    /// Removes every control group that no cell uses; whether none is left.
+    pub fn remove_groups(&self) -> bool {
+        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = true;
+        for slot in slots.iter_mut() {
+            all &= !slot.taken;
+            all &= slot.group.take().is_none_or(|group| group.remove().is_ok());
+        }
+        all
+    }
+}

@@ -1,0 +1,331 @@
+//! The server's side: a host, jails on it, and the cells they give.
+//!
+//! Nothing here waits for a cell. [`Jail::spawn`] sends one message; what becomes
+//! of it arrives on the cell's status socket, which the caller may poll.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::{FileType, Gid, Uid};
+use rustix::net::RecvFlags;
+use rustix::process::{Signal, pidfd_send_signal};
+
+use crate::cgroup::{Cgroups, Group, Mode, Usage};
+use crate::error::{Failed, JailError};
+use crate::keeper::{Dying, Keeper};
+use crate::policy::{Policy, View};
+use crate::slots::{Slots, UidBlock};
+use crate::spec::{Exit, Missing, SpawnRequest, SpawnerSpec, Status};
+use crate::watcher::Watcher;
+use crate::wire;
+
+/// What this server has of its host: ids, control groups, slots.
+pub struct Host {
+    keeper: Keeper,
+    groups: Arc<Groups>,
+    uids: Option<UidBlock>,
+}
+
+/// The control groups of this server and the slots that use them.
+pub struct Groups {
+    pub cgroups: Cgroups,
+    slots: Slots,
+}
+
+impl Groups {
+    /// Removes all that no cell uses; whether nothing of ours is left then.
+    pub fn remove(&self) -> bool {
+        self.slots.remove_groups() && self.cgroups.mode() == Mode::V1
+    }
+}
+
+impl Host {
+    /// Looks at the host and prepares to make cells on it. Starts no spawner yet.
+    pub fn open() -> Result<Self, JailError> {
+        let uids = if rustix::process::geteuid().is_root() {
+            Some(UidBlock::claim().map_err(JailError::Spawner)?)
+        } else {
+            None
+        };
+        let cgroups = Cgroups::find();
+        let groups = Arc::new(Groups {
+            cgroups,
+            slots: Slots::default(),
+        });
+        let keeper = Keeper::start(groups.clone()).map_err(JailError::Spawner)?;
+        Ok(Self {
+            keeper,
+            groups,
+            uids,
+        })
+    }
+
+    /// Which control groups bound the cells, and why not better ones.
+    pub fn cgroups(&self) -> &Cgroups {
+        &self.groups.cgroups
+    }
+}
+
+/// Makes cells that all see the same trees of the host.
+pub struct Jail {
+    host: Arc<Host>,
+    view: View,
+    /// The control socket of the spawner, if one runs.
+    spawner: Mutex<Option<Arc<OwnedFd>>>,
+}
+
+impl Jail {
+    pub fn new(host: Arc<Host>, view: View) -> Self {
+        Self {
+            host,
+            view,
+            spawner: Mutex::new(None),
+        }
+    }
+
+    /// Asks for a cell. Blocks while a spawner starts, the first time and after
+    /// one was lost; else for one message.
+    ///
+    /// `stdio` are the program's ends of the standard streams.
+    pub fn spawn(&self, policy: &Policy, stdio: [OwnedFd; 3]) -> Result<Cell, JailError> {
+        let spawner = self.spawner()?;
+        let lease = Lease::take(&self.host.groups)?;
+        if let Some(group) = &lease.group {
+            group.limit(&policy.limits).map_err(JailError::Cgroup)?;
+        }
+        let uid = self
+            .host
+            .uids
+            .as_ref()
+            .map(|uids| uids.base + 1 + lease.slot);
+        if let Some(uid) = uid {
+            own_pipes(&stdio, uid).map_err(JailError::Talk)?;
+        }
+        let spec = policy.to_memory_file().map_err(JailError::Talk)?;
+        let (ours, theirs) = wire::pair().map_err(JailError::Talk)?;
+        let request = SpawnRequest {
+            slot: lease.slot,
+            memory: policy.limits.memory,
+            processors: policy.limits.cpus.ceil() as u32,
+        };
+        let mut fds = vec![spec.as_fd()];
+        fds.extend(stdio.iter().map(AsFd::as_fd));
+        fds.push(theirs.as_fd());
+        fds.extend(lease.group.iter().flat_map(Group::join));
+        if let Err(error) = wire::send(spawner.as_fd(), &request.to_bytes(), &fds) {
+            // It is gone: the next call starts another.
+            *self.lock() = None;
+            return Err(match error.raw_os_error() {
+                Some(libc::EPIPE | libc::ECONNRESET | libc::ENOTCONN) => JailError::SpawnerGone,
+                _ => JailError::Talk(error),
+            });
+        }
+        Ok(Cell {
+            host: self.host.clone(),
+            status: Some(ours),
+            lease: Some(lease),
+            pidfd: None,
+            folders: None,
+            uid,
+        })
+    }
+
+    fn spawner(&self) -> Result<Arc<OwnedFd>, JailError> {
+        let mut spawner = self.lock();
+        if let Some(running) = &*spawner {
+            return Ok(running.clone());
+        }
+        let spec = SpawnerSpec {
+            view: self.view.clone(),
+            uid_base: self.host.uids.as_ref().map(|uids| uids.base),
+            memory_is_charged: self.host.cgroups().mode() != Mode::None,
+        };
+        let started = Arc::new(self.host.keeper.start_spawner(spec)?);
+        *spawner = Some(started.clone());
+        Ok(started)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Arc<OwnedFd>>> {
+        self.spawner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a cell says about itself, in this order.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// Its folders can be filled: [`Cell::workspace`].
+    Ready {
+        missing: Vec<Missing>,
+    },
+    /// Every wall stands; the program starts at [`Cell::go`].
+    Locked {
+        landlock: u8,
+        seccomp: bool,
+    },
+    Failed(Failed),
+    Exited(Exit),
+    /// It is gone, and has said all it had to say.
+    Gone,
+}
+
+/// A cell of the kernel's. Dropping it ends everything in it; its remains are
+/// taken care of behind the caller.
+pub struct Cell {
+    host: Arc<Host>,
+    status: Option<OwnedFd>,
+    lease: Option<Lease>,
+    pidfd: Option<OwnedFd>,
+    folders: Option<Folders>,
+    uid: Option<u32>,
+}
+
+struct Folders {
+    workspace: OwnedFd,
+    /// Only used where no control group counts for us.
+    watcher: Watcher,
+}
+
+impl Cell {
+    /// The next thing the cell has said, or `None` if it has said nothing new.
+    pub fn next_event(&mut self) -> io::Result<Option<Event>> {
+        loop {
+            let Some(status) = &self.status else {
+                return Ok(Some(Event::Gone));
+            };
+            let message = match wire::receive(status.as_fd(), RecvFlags::DONTWAIT) {
+                Ok(Some(message)) => message,
+                Ok(None) => return Ok(Some(Event::Gone)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            let mut fds = message.fds.into_iter();
+            return Ok(Some(match Status::from_bytes(&message.bytes)? {
+                Status::Started => {
+                    self.pidfd = fds.next();
+                    continue;
+                }
+                Status::Ready { missing } => {
+                    let workspace = fds.next().ok_or(io::ErrorKind::InvalidData)?;
+                    self.folders = Some(Folders {
+                        workspace,
+                        watcher: Watcher::new(fds.collect()),
+                    });
+                    Event::Ready { missing }
+                }
+                Status::Locked { landlock, seccomp } => Event::Locked { landlock, seccomp },
+                Status::Failed(failed) => Event::Failed(failed),
+                Status::Exited(exit) => Event::Exited(exit),
+            }));
+        }
+    }
+
+    /// Becomes readable when there is an event.
+    pub fn status(&self) -> Option<BorrowedFd<'_>> {
+        self.status.as_ref().map(AsFd::as_fd)
+    }
+
+    /// The cell's `/workspace`, once it is ready.
+    pub fn workspace(&self) -> Option<BorrowedFd<'_>> {
+        self.folders
+            .as_ref()
+            .map(|folders| folders.workspace.as_fd())
+    }
+
+    /// The host uid that owns the cell's files, if it is not the server's own.
+    pub fn uid(&self) -> Option<u32> {
+        self.uid
+    }
+
+    /// Starts the program.
+    pub fn go(&self) -> io::Result<()> {
+        match &self.status {
+            Some(status) => wire::send(status.as_fd(), b"go", &[]),
+            None => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    /// Ends every process of the cell.
+    pub fn kill(&self) {
+        if let Some(pidfd) = &self.pidfd {
+            let _ = pidfd_send_signal(pidfd, Signal::KILL);
+        }
+    }
+
+    /// What the cell uses now and has used.
+    pub fn usage(&self) -> Usage {
+        let lease = self.lease.as_ref();
+        match (lease.and_then(|lease| lease.group.as_ref()), &self.folders) {
+            (Some(group), _) => group.read(),
+            (None, Some(folders)) => folders.watcher.read(folders.workspace.as_fd()),
+            (None, None) => Usage::default(),
+        }
+    }
+}
+
+impl Drop for Cell {
+    fn drop(&mut self) {
+        if let (Some(status), Some(lease)) = (self.status.take(), self.lease.take()) {
+            self.host.keeper.bury(Dying {
+                status,
+                pidfd: self.pidfd.take(),
+                lease,
+            });
+        }
+    }
+}
+
+/// A slot in use. Given back when dropped, which is after its cell is gone.
+pub struct Lease {
+    groups: Arc<Groups>,
+    slot: u32,
+    group: Option<Group>,
+    given_up: bool,
+}
+
+impl Lease {
+    fn take(groups: &Arc<Groups>) -> Result<Self, JailError> {
+        let (slot, group) = groups.slots.take().ok_or(JailError::NoSlot)?;
+        let mut lease = Self {
+            groups: groups.clone(),
+            slot,
+            group,
+            given_up: false,
+        };
+        if lease.group.is_none() && groups.cgroups.mode() != Mode::None {
+            let group = groups.cgroups.group(slot).map_err(JailError::Cgroup)?;
+            lease.group = Some(group);
+        }
+        Ok(lease)
+    }
+
+    pub fn kill_group(&self) {
+        if let Some(group) = &self.group {
+            group.kill();
+        }
+    }
+
+    /// Leaves the slot taken for good: its cell would not die.
+    pub fn give_up(&mut self) {
+        self.given_up = true;
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if !self.given_up {
+            self.groups.slots.give_back(self.slot, self.group.take());
+        }
+    }
+}
+
+/// Lets the cell open its own pipes by name, as in `echo > /dev/stderr`.
+fn own_pipes(stdio: &[OwnedFd; 3], uid: u32) -> io::Result<()> {
+    for stream in stdio {
+        let kind = FileType::from_raw_mode(rustix::fs::fstat(stream)?.st_mode);
+        if kind == FileType::Fifo {
+            rustix::fs::fchown(stream, Some(Uid::from_raw(uid)), Some(Gid::from_raw(uid)))?;
+        }
+    }
+    Ok(())
+}

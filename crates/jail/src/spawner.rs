@@ -1,0 +1,261 @@
+//! The spawner: the small process that makes cells.
+//!
+//! It runs in its own user and mount namespace, inside a root that holds nothing
+//! but what its cells may see, and away from the host's network. It has one
+//! thread, an empty environment and no secrets: a request's [`Policy`] passes
+//! through it as an unread memory file.
+//!
+//! [`Policy`]: crate::policy::Policy
+
+mod root;
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, socket_with};
+use rustix::process::{DumpableBehavior, Gid, Signal, Uid};
+
+use crate::error::{Failed, step};
+use crate::init::{self, CellParts, seccomp};
+use crate::spec::{Missing, SpawnRequest, SpawnerSpec, Status, Wall};
+use crate::sys::{self, Forked};
+use crate::wire;
+
+pub use root::Root;
+
+/// What the server says once it has written a root server's id maps.
+pub const MAPPED: &[u8] = b"mapped";
+/// What the spawner says when its namespace waits for id maps, and when all is built.
+pub const UNMAPPED: &[u8] = b"unmapped";
+pub const READY: &[u8] = b"ready";
+
+/// The spawner's whole life. Returns when the server is gone.
+pub fn main() -> ! {
+    let control = sys::take_stdin();
+    let mut spawner = match Spawner::start(&control) {
+        Ok(spawner) => spawner,
+        Err(failed) => {
+            let message = Status::Failed(failed).to_bytes();
+            let _ = wire::send(control.as_fd(), &message, &[]);
+            sys::exit_now(1);
+        }
+    };
+    if wire::send(control.as_fd(), READY, &[]).is_ok() {
+        while let Ok(Some(message)) = wire::receive(control.as_fd(), RecvFlags::empty()) {
+            spawner.serve(message);
+        }
+    }
+    sys::exit_now(0);
+}
+
+struct Spawner {
+    root: Root,
+    filters: init::Filters,
+    /// The uid that a slot's cells have in our user namespace is its number + 1;
+    /// without a range it is our own, 0.
+    has_range: bool,
+    /// One network namespace for each slot, made when it is first used.
+    networks: HashMap<u32, OwnedFd>,
+    /// What could not be had, for every cell to report.
+    missing: Vec<Missing>,
+}
+
+impl Spawner {
+    fn start(control: &OwnedFd) -> Result<Self, Failed> {
+        step("watching the server", || {
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+            Ok(())
+        })?;
+        let spec = step("reading the spawner's spec", || receive_spec(control))?;
+        let host_proc = step("opening /proc", root::open_host_proc)?;
+        let mut missing = Vec::new();
+
+        // SECURITY: as root, the trees are opened with root's rights and everything
+        // else happens with those of an unused uid. Host uid 0 never enters a
+        // namespace that code of strangers lives in.
+        let own = (
+            rustix::process::getuid().as_raw(),
+            rustix::process::getgid().as_raw(),
+        );
+        let own = spec.uid_base.is_none().then_some(own);
+        let mut trees = None;
+        if let Some(base) = spec.uid_base {
+            trees = Some(step("opening the shown trees", || {
+                root::open_trees(&spec.view)
+            })?);
+            step("dropping root", || drop_root(base))?;
+        }
+        step("entering a user namespace", || {
+            sys::unshare(libc::CLONE_NEWUSER)
+        })?;
+        step("mapping ids", || map_ids(control, &host_proc, own))?;
+        step("entering a mount namespace", || {
+            sys::unshare(libc::CLONE_NEWNS)
+        })?;
+        // Cells inherit this namespace only until they get the one of their slot.
+        if let Err(error) = sys::unshare(libc::CLONE_NEWNET) {
+            missing.push(Missing {
+                wall: Wall::Network,
+                errno: error.raw_os_error().unwrap_or(0),
+            });
+        }
+        let root = Root::build(&spec.view, trees, host_proc)?;
+        Ok(Self {
+            root,
+            filters: init::Filters {
+                cell: seccomp::program(seccomp::Filter::Cell {
+                    memfd: spec.memory_is_charged,
+                }),
+                init: seccomp::program(seccomp::Filter::Init),
+            },
+            has_range: spec.uid_base.is_some(),
+            networks: HashMap::new(),
+            missing,
+        })
+    }
+
+    /// Makes one cell, or says on its status socket why not.
+    fn serve(&mut self, message: wire::Message) {
+        let mut fds = message.fds.into_iter();
+        let (Some(spec), Some(stdin), Some(stdout), Some(stderr), Some(status)) =
+            (fds.next(), fds.next(), fds.next(), fds.next(), fds.next())
+        else {
+            return;
+        };
+        let Ok(request) = SpawnRequest::from_bytes(&message.bytes) else {
+            return;
+        };
+        let parts = CellParts {
+            spec,
+            stdio: [stdin, stdout, stderr],
+            status,
+            join: fds.collect(),
+        };
+        if let Err(failed) = self.spawn(&request, &parts) {
+            let message = Status::Failed(failed).to_bytes();
+            let _ = wire::send(parts.status.as_fd(), &message, &[]);
+        }
+    }
+
+    fn spawn(&mut self, request: &SpawnRequest, parts: &CellParts) -> Result<(), Failed> {
+        let mut missing = self.missing.clone();
+        if missing.iter().all(|m| m.wall != Wall::Network) {
+            step("entering the network namespace", || {
+                self.enter_network(request.slot)
+            })?;
+        }
+        step("writing the cell's facts", || {
+            self.root.write_facts(request)
+        })?;
+        let uid = if self.has_range { request.slot + 1 } else { 0 };
+        let (forked, pidfd) = step("making namespaces", || self.clone_cell(uid, &mut missing))?;
+        match forked {
+            Forked::Child => {
+                init::run(parts, &self.root, request.slot, &self.filters, uid, missing)
+            }
+            Forked::Parent { .. } => {
+                let pidfd = pidfd.expect("the parent of a clone has its pidfd");
+                let message = Status::Started.to_bytes();
+                // A server that is gone needs no answer: the cell ends by itself.
+                let _ = wire::send(parts.status.as_fd(), &message, &[pidfd.as_fd()]);
+                Ok(())
+            }
+        }
+    }
+
+    /// Clones with the uid of the cell, so that the child may map it by itself.
+    fn clone_cell(
+        &self,
+        uid: u32,
+        missing: &mut Vec<Missing>,
+    ) -> io::Result<(Forked, Option<OwnedFd>)> {
+        if self.has_range {
+            become_effective(uid)?;
+        }
+        const NEEDED: libc::c_int = libc::CLONE_NEWUSER | libc::CLONE_NEWPID | libc::CLONE_NEWNS;
+        let mut result = sys::clone_into(NEEDED | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS, true);
+        for (flag, lost) in [
+            (libc::CLONE_NEWUTS, Wall::Ipc),
+            (libc::CLONE_NEWIPC, Wall::Hostname),
+        ] {
+            let Err(error) = &result else { break };
+            let errno = error.raw_os_error().unwrap_or(0);
+            if !matches!(errno, libc::EINVAL | libc::ENOSPC | libc::EPERM) {
+                break;
+            }
+            result = sys::clone_into(NEEDED | flag, true);
+            if result.is_ok() {
+                missing.push(Missing { wall: lost, errno });
+            }
+        }
+        if self.has_range && !matches!(result, Ok((Forked::Child, _))) {
+            become_effective(0)?;
+        }
+        result
+    }
+
+    fn enter_network(&mut self, slot: u32) -> io::Result<()> {
+        if let Some(network) = self.networks.get(&slot) {
+            return sys::enter_network(network.as_fd());
+        }
+        sys::unshare(libc::CLONE_NEWNET)?;
+        let socket = socket_with(
+            AddressFamily::INET,
+            SocketType::DGRAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
+        let network = sys::loopback_up(socket.as_fd())?;
+        self.networks.insert(slot, network);
+        Ok(())
+    }
+}
+
+fn receive_spec(control: &OwnedFd) -> io::Result<SpawnerSpec> {
+    let message = wire::receive(control.as_fd(), RecvFlags::empty())?;
+    let fd = message.and_then(|m| m.fds.into_iter().next());
+    SpawnerSpec::from_memory_file(fd.ok_or(io::ErrorKind::UnexpectedEof)?)
+}
+
+/// Gives up root for good: from here on we are host uid `base`.
+fn drop_root(base: u32) -> io::Result<()> {
+    let (uid, gid) = (Uid::from_raw(base), Gid::from_raw(base));
+    rustix::thread::set_thread_groups(&[])?;
+    rustix::thread::set_thread_res_gid(gid, gid, gid)?;
+    rustix::thread::set_thread_res_uid(uid, uid, uid)?;
+    // The change of ids cleared these two.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
+    Ok(())
+}
+
+fn map_ids(control: &OwnedFd, host_proc: &OwnedFd, own: Option<(u32, u32)>) -> io::Result<()> {
+    if let Some((uid, gid)) = own {
+        return init::ids::map_one(host_proc.as_fd(), 0, uid, gid);
+    }
+    // A range can only be written by root: the server does it.
+    wire::send(control.as_fd(), UNMAPPED, &[])?;
+    let answer = wire::receive(control.as_fd(), RecvFlags::empty())?;
+    match answer {
+        Some(message) if message.bytes == MAPPED => Ok(()),
+        _ => Err(io::ErrorKind::PermissionDenied.into()),
+    }
+}
+
+/// Changes our effective ids inside the range; `0` is ourselves again.
+///
+/// Real and saved ids stay, so capabilities come back with the return to 0.
+fn become_effective(id: u32) -> io::Result<()> {
+    let (uid, gid) = (Uid::from_raw(id), Gid::from_raw(id));
+    if id == 0 {
+        rustix::thread::set_thread_res_uid(None, uid, None)?;
+        rustix::thread::set_thread_res_gid(None, gid, None)?;
+    } else {
+        rustix::thread::set_thread_res_gid(None, gid, None)?;
+        rustix::thread::set_thread_res_uid(None, uid, None)?;
+    }
+    // The change cleared it, and a child must be dumpable to write its id maps.
+    rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
+    Ok(())
+}

@@ -1,0 +1,398 @@
+//! The private root that a spawner builds once and its cells start from.
+//!
+//! ```text
+//! /host/usr, /host/t0 …   the shown trees, read-only          ┐ outside the root of
+//! /host/empty             the second layer of each overlay    │ the cells: they are
+//! /mask/{file,folder}     what lies over parts of /proc       │ chrooted into /cell and
+//! /facts/<slot>/          files that show a cell its limits,  │ see none of these
+//! /mask/facts             and the same folder read-only       │
+//! /proc                   a procfs without a process in it    ┘
+//! /cell                   the cells' root, read-only: /etc, /dev, and empty mount points
+//! ```
+//!
+//! Nothing of the host but the shown trees is reachable from here.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount,
+    mount_change, move_mount, open_tree, unmount,
+};
+
+use crate::error::{Failed, step};
+use crate::policy::View;
+use crate::spec::SpawnRequest;
+use crate::sys::{self, Forked};
+
+const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID;
+const TREE: u64 = READ_ONLY | libc::MOUNT_ATTR_NODEV;
+const DATA: u64 = TREE | libc::MOUNT_ATTR_NOEXEC;
+const DEVICE: u64 = READ_ONLY | libc::MOUNT_ATTR_NOEXEC;
+
+const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
+/// Parts of the host's /etc that programs need and that tell nothing of the host.
+const ETC: [&str; 5] = [
+    "/etc/alternatives",
+    "/etc/ssl/certs",
+    "/etc/pki/tls/certs",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+];
+/// Links into /usr on a merged system, folders of their own elsewhere.
+const TOP: [&str; 6] = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+
+/// A built root, in the spawner and in the first moments of a cell.
+pub struct Root {
+    /// The host's /proc, through which a process writes its own id maps.
+    pub host_proc: OwnedFd,
+    /// Ends, as cells see it, when the spawner does.
+    pub lifeline: OwnedFd,
+    _alive: OwnedFd,
+    /// The trees that each cell lays an overlay over.
+    pub overlays: Vec<Overlay>,
+    processor: String,
+    kernel: String,
+    facts: HashMap<u32, (u64, u32)>,
+}
+
+pub struct Overlay {
+    /// The folder's name below /host.
+    pub name: String,
+    /// Where it appears, as the spawner sees it: `/cell/usr`.
+    pub target: PathBuf,
+}
+
+/// The shown trees as detached mounts, each with its place.
+pub struct Opened {
+    tree: OwnedFd,
+    place: Place,
+}
+
+enum Place {
+    Overlay(PathBuf),
+    Mask,
+    Device(&'static str),
+    Data(&'static str),
+}
+
+pub fn open_host_proc() -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open("/proc", flags, Mode::empty())?)
+}
+
+/// Opens all that the root will show. Needs the right to mount: root's before it
+/// is dropped, or that of an own mount namespace.
+pub fn open_trees(view: &View) -> io::Result<Vec<Opened>> {
+    let mut opened = Vec::new();
+    let mut open = |path: &Path, attributes: u64, place: Place| {
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE
+            | OpenTreeFlags::OPEN_TREE_CLOEXEC
+            | OpenTreeFlags::AT_RECURSIVE;
+        let tree = open_tree(CWD, path, flags)?;
+        sys::restrict_mount(tree.as_fd(), attributes, true)?;
+        opened.push(Opened { tree, place });
+        io::Result::Ok(())
+    };
+    let unmerged = TOP
+        .iter()
+        .map(Path::new)
+        .filter(|top| fs::symlink_metadata(top).is_ok_and(|found| found.is_dir()));
+    for tree in unmerged.chain([Path::new("/usr")]) {
+        open(tree, TREE, Place::Overlay(tree.to_owned()))?;
+    }
+    for tree in &view.trees {
+        open(&tree.host, TREE, Place::Overlay(tree.cell.clone()))?;
+    }
+    open(Path::new("/dev/null"), DEVICE, Place::Mask)?;
+    for name in DEVICES {
+        open(&Path::new("/dev").join(name), DEVICE, Place::Device(name))?;
+    }
+    for path in ETC {
+        if Path::new(path).exists() {
+            open(Path::new(path), DATA, Place::Data(path))?;
+        }
+    }
+    Ok(opened)
+}
+
+impl Root {
+    /// Builds the root and moves this process into it for good.
+    pub fn build(
+        view: &View,
+        opened: Option<Vec<Opened>>,
+        host_proc: OwnedFd,
+    ) -> Result<Self, Failed> {
+        step("keeping mounts private", || {
+            let flags = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+            Ok(mount_change("/", flags)?)
+        })?;
+        let opened = match opened {
+            Some(opened) => opened,
+            None => step("opening the shown trees", || open_trees(view))?,
+        };
+        let links = top_links();
+        let processor = first_processor();
+        let kernel = rustix::system::uname()
+            .release()
+            .to_string_lossy()
+            .into_owned();
+        // Any folder that exists will do: it is hidden in our namespace only.
+        step("mounting the root", || {
+            let flags = MountFlags::NOSUID | MountFlags::NODEV;
+            mount(
+                "root",
+                "/tmp",
+                "tmpfs",
+                flags,
+                c"mode=0755,size=16m,nr_inodes=8k",
+            )?;
+            Ok(rustix::process::chdir("/tmp")?)
+        })?;
+        let overlays = step("filling the root", || fill(opened, &links))?;
+        // Kernels refuse a new procfs to those who see none in full already. One of
+        // a namespace whose only process has ended counts, and shows nothing.
+        let _ = mount_empty_proc();
+        step("switching to the root", || {
+            rustix::process::pivot_root(".", ".")?;
+            unmount(".", UnmountFlags::DETACH)?;
+            Ok(rustix::process::chdir("/")?)
+        })?;
+        let (lifeline, alive) = step("making the lifeline", || {
+            Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
+        })?;
+        Ok(Self {
+            host_proc,
+            lifeline,
+            _alive: alive,
+            overlays,
+            processor,
+            kernel,
+            facts: HashMap::new(),
+        })
+    }
+
+    /// Writes what a slot's cell shall read of memory and processors in its /proc.
+    ///
+    /// The host's own figures are a signal between tenants; these are the limits.
+    pub fn write_facts(&mut self, request: &SpawnRequest) -> io::Result<()> {
+        let key = (request.memory, request.processors);
+        if self.facts.get(&request.slot) == Some(&key) {
+            return Ok(());
+        }
+        let folder = Path::new("/facts").join(request.slot.to_string());
+        fs::create_dir_all(&folder)?;
+        let kib = request.memory / 1024;
+        let processors = 0..request.processors.max(1);
+        let memory = format!(
+            "MemTotal: {kib:>15} kB\nMemFree: {kib:>16} kB\nMemAvailable: {kib:>11} kB\nBuffers: {0:>16} kB\nCached: {0:>17} kB\nSwapCached: {0:>13} kB\nSwapTotal: {0:>14} kB\nSwapFree: {0:>15} kB\nShmem: {0:>18} kB\nSReclaimable: {0:>11} kB\n",
+            0
+        );
+        let cpuinfo: String = processors
+            .clone()
+            .map(|n| format!("processor\t: {n}\n{}\n", self.processor))
+            .collect();
+        let zeros = "0 0 0 0 0 0 0 0 0 0";
+        let per_cpu: String = processors.map(|n| format!("cpu{n} {zeros}\n")).collect();
+        let stat = format!(
+            "cpu  {zeros}\n{per_cpu}intr 0\nctxt 0\nbtime 0\nprocesses 1\nprocs_running 1\nprocs_blocked 0\n"
+        );
+        for (name, text) in [
+            ("meminfo", memory),
+            ("cpuinfo", cpuinfo),
+            ("stat", stat),
+            ("loadavg", "0.00 0.00 0.00 1/1 1\n".to_owned()),
+            ("uptime", "0.00 0.00\n".to_owned()),
+            (
+                "version",
+                format!("Linux version {} (hotcell)\n", self.kernel),
+            ),
+        ] {
+            fs::write(folder.join(name), text)?;
+        }
+        self.facts.insert(request.slot, key);
+        Ok(())
+    }
+}
+
+fn fill(opened: Vec<Opened>, links: &[(PathBuf, PathBuf)]) -> io::Result<Vec<Overlay>> {
+    for folder in [
+        "host/empty",
+        "mask/folder",
+        "mask/facts",
+        "facts",
+        "proc",
+        "cell",
+    ] {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write("mask/file", "")?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount(
+        "cell",
+        "cell",
+        "tmpfs",
+        flags,
+        c"mode=0755,size=1m,nr_inodes=256",
+    )?;
+    for folder in ["etc", "dev/shm", "proc", "tmp", "workspace", "opt"] {
+        fs::create_dir_all(Path::new("cell").join(folder))?;
+    }
+    for (path, target) in links {
+        symlink(target, inside(path))?;
+    }
+    write_etc()?;
+    for (name, target) in [
+        ("fd", "/proc/self/fd"),
+        ("stdin", "/proc/self/fd/0"),
+        ("stdout", "/proc/self/fd/1"),
+        ("stderr", "/proc/self/fd/2"),
+    ] {
+        symlink(target, Path::new("cell/dev").join(name))?;
+    }
+
+    let mut overlays = Vec::new();
+    for Opened { tree, place } in opened {
+        let target = match place {
+            Place::Overlay(path) => {
+                fs::create_dir_all(inside(&path))?;
+                let name = format!("t{}", overlays.len());
+                let folder = Path::new("host").join(&name);
+                fs::create_dir(&folder)?;
+                let target = Path::new("/cell").join(relative(&path));
+                overlays.push(Overlay { name, target });
+                folder
+            }
+            Place::Mask => {
+                check_null(&tree)?;
+                "mask/file".into()
+            }
+            Place::Device(name) => {
+                let path = Path::new("cell/dev").join(name);
+                fs::write(&path, "")?;
+                path
+            }
+            Place::Data(path) => {
+                let path = inside(Path::new(path));
+                let is_folder =
+                    rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&tree)?.st_mode).is_dir();
+                if is_folder {
+                    fs::create_dir_all(&path)?;
+                } else {
+                    fs::write(&path, "")?;
+                }
+                path
+            }
+        };
+        attach(&tree, &target)?;
+    }
+    // What lies over folders of /proc must not be writable either.
+    bind_restricted("mask/folder", "mask/folder", DATA)?;
+    bind_restricted("facts", "mask/facts", DATA)?;
+    // The folder alone: the devices in it must stay devices.
+    let cell = rustix::fs::open("cell", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    sys::restrict_mount(cell.as_fd(), TREE, false)?;
+    Ok(overlays)
+}
+
+/// Makes sure that what will mask files is the null device.
+fn check_null(tree: &OwnedFd) -> io::Result<()> {
+    // SECURITY: masks with a swapped source were CVE-2025-31133 elsewhere.
+    if rustix::fs::fstat(tree)?.st_rdev != rustix::fs::makedev(1, 3) {
+        return Err(io::Error::from_raw_os_error(libc::ENODEV));
+    }
+    Ok(())
+}
+
+fn attach(tree: &OwnedFd, target: &Path) -> io::Result<()> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+    Ok(move_mount(tree, "", CWD, target, flags)?)
+}
+
+/// Binds a folder under `attributes`, which later binds of it inherit.
+fn bind_restricted(path: &str, target: &str, attributes: u64) -> io::Result<()> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE;
+    let tree = open_tree(CWD, path, flags)?;
+    sys::restrict_mount(tree.as_fd(), attributes, true)?;
+    attach(&tree, Path::new(target))
+}
+
+fn mount_empty_proc() -> io::Result<()> {
+    let (forked, pidfd) = sys::clone_into(libc::CLONE_NEWPID, false)?;
+    match forked {
+        Forked::Child => {
+            let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+            let mounted = mount("proc", "proc", "proc", flags, None);
+            sys::exit_now(i32::from(mounted.is_err()));
+        }
+        Forked::Parent { .. } => {
+            wait_for(pidfd.as_ref().map(AsFd::as_fd))?;
+            sys::reap().map(drop)
+        }
+    }
+}
+
+fn wait_for(pidfd: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    use rustix::event::{PollFd, PollFlags, poll};
+    if let Some(pidfd) = pidfd {
+        let mut fds = [PollFd::new(&pidfd, PollFlags::IN)];
+        while let Err(rustix::io::Errno::INTR) = poll(&mut fds, None) {}
+    }
+    Ok(())
+}
+
+fn top_links() -> Vec<(PathBuf, PathBuf)> {
+    TOP.iter()
+        .filter_map(|top| Some((PathBuf::from(top), fs::read_link(top).ok()?)))
+        .collect()
+}
+
+/// Everything /proc/cpuinfo says of the first processor, without its number and clock.
+fn first_processor() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let block = text.split("\n\n").next().unwrap_or_default();
+    block
+        .lines()
+        .filter(|line| {
+            !["processor", "cpu MHz", "apicid", "initial apicid"]
+                .contains(&line.split('\t').next().unwrap_or_default().trim())
+        })
+        .map(|line| format!("{line}\n"))
+        .collect()
+}
+
+fn write_etc() -> io::Result<()> {
+    let root = Path::new("cell/etc");
+    for (name, text) in [
+        (
+            "passwd",
+            "nobody:x:65534:65534:nobody:/workspace/.home:/bin/sh\n",
+        ),
+        ("group", "nogroup:x:65534:\n"),
+        ("hosts", "127.0.0.1 localhost sandbox\n::1 localhost\n"),
+        ("hostname", "sandbox\n"),
+        (
+            "nsswitch.conf",
+            "passwd: files\ngroup: files\nhosts: files dns\n",
+        ),
+        ("resolv.conf", ""),
+    ] {
+        fs::write(root.join(name), text)?;
+    }
+    Ok(())
+}
+
+fn inside(path: &Path) -> PathBuf {
+    Path::new("cell").join(relative(path))
+}
+
+fn relative(path: &Path) -> &Path {
+    path.strip_prefix("/").unwrap_or(path)
+}

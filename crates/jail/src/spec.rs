@@ -1,0 +1,454 @@
+//! The bytes between our processes: versioned, and checked when read.
+//!
+//! Server, spawner and init are one binary, so the format is private and simple:
+//! a version byte, then fields in order. A reader takes nothing on trust all the
+//! same: lengths are bounded by what is there, and a short or long message is an
+//! error, never a panic.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use rustix::fs::{MemfdFlags, memfd_create};
+
+use crate::error::Failed;
+use crate::policy::{Limits, Policy, Tree, View};
+
+const VERSION: u8 = 1;
+
+/// The largest spec: argv and environment together cannot be longer for exec either.
+const MAX_SPEC: u64 = 4 << 20;
+
+/// What a spawner is told once, before it builds its root.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpawnerSpec {
+    pub view: View,
+    /// The first of the host uids this spawner's cells may have; `None` when the
+    /// server is an ordinary user and every cell has that user's own uid.
+    pub uid_base: Option<u32>,
+    /// Whether a control group charges memory files to the cell that makes them.
+    pub memory_is_charged: bool,
+}
+
+/// One request to the spawner; the cell's own [`Policy`] travels in a memory file
+/// that the spawner passes on unread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpawnRequest {
+    pub slot: u32,
+    /// What the cell's /proc shall say of the machine.
+    pub memory: u64,
+    pub processors: u32,
+}
+
+/// What comes back on a cell's status socket.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Status {
+    /// From the spawner, with a pidfd.
+    Started,
+    /// From init, with the workspace and, if there is one, the cell's /proc.
+    Ready { missing: Vec<Missing> },
+    /// From the worker, when every wall stands and it waits for the word to go.
+    Locked { landlock: u8, seccomp: bool },
+    /// From the spawner, init or the worker.
+    Failed(Failed),
+    /// From init, when the program has ended.
+    Exited(Exit),
+}
+
+/// A wall that this host could not build, and the kernel's reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Missing {
+    pub wall: Wall,
+    pub errno: i32,
+}
+
+/// The walls that can be missing without the cell failing to start at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Wall {
+    Network = 1,
+    Ipc = 2,
+    Hostname = 3,
+    CgroupNamespace = 4,
+    Proc = 5,
+    Overlay = 6,
+    NestedNamespaces = 7,
+}
+
+impl Wall {
+    const ALL: [Self; 7] = [
+        Self::Network,
+        Self::Ipc,
+        Self::Hostname,
+        Self::CgroupNamespace,
+        Self::Proc,
+        Self::Overlay,
+        Self::NestedNamespaces,
+    ];
+}
+
+/// How a program ended, as the kernel told init.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exit {
+    /// The status word of `wait(2)`.
+    pub status: i32,
+    pub cpu_micros: u64,
+    pub max_rss: u64,
+    /// Processes that were still there when the program ended.
+    pub left: u32,
+}
+
+impl SpawnerSpec {
+    pub fn to_memory_file(&self) -> io::Result<OwnedFd> {
+        let mut out = Writer::new();
+        out.number(self.uid_base.map_or(0, u64::from));
+        out.number(self.memory_is_charged.into());
+        out.number(self.view.trees.len() as u64);
+        for tree in &self.view.trees {
+            out.bytes(tree.host.as_os_str().as_bytes());
+            out.bytes(tree.cell.as_os_str().as_bytes());
+        }
+        out.into_memory_file()
+    }
+
+    pub fn from_memory_file(file: OwnedFd) -> io::Result<Self> {
+        let bytes = read_memory_file(file)?;
+        let mut input = Reader::new(&bytes)?;
+        let uid_base = match input.number()? {
+            0 => None,
+            base => Some(u32::try_from(base).map_err(|_| garbled())?),
+        };
+        let memory_is_charged = input.number()? == 1;
+        let trees = input.list(|input| {
+            Ok(Tree {
+                host: input.text()?.into(),
+                cell: input.text()?.into(),
+            })
+        })?;
+        input.end()?;
+        Ok(Self {
+            view: View { trees },
+            uid_base,
+            memory_is_charged,
+        })
+    }
+}
+
+impl Policy {
+    pub(crate) fn to_memory_file(&self) -> io::Result<OwnedFd> {
+        let mut out = Writer::new();
+        for list in [&self.argv, &self.env] {
+            out.number(list.len() as u64);
+            for text in list {
+                out.bytes(text.as_bytes());
+            }
+        }
+        let l = &self.limits;
+        for number in [
+            l.memory,
+            l.tasks.into(),
+            l.cpus.to_bits(),
+            l.cpu_seconds,
+            l.file_size,
+            l.open_files,
+            l.workspace,
+            l.workspace_inodes,
+            l.tmp,
+            l.shm,
+        ] {
+            out.number(number);
+        }
+        out.into_memory_file()
+    }
+
+    pub(crate) fn from_memory_file(file: OwnedFd) -> io::Result<Self> {
+        let bytes = read_memory_file(file)?;
+        let mut input = Reader::new(&bytes)?;
+        let policy = Self {
+            argv: input.list(Reader::text)?,
+            env: input.list(Reader::text)?,
+            limits: Limits {
+                memory: input.number()?,
+                tasks: u32::try_from(input.number()?).map_err(|_| garbled())?,
+                cpus: f64::from_bits(input.number()?),
+                cpu_seconds: input.number()?,
+                file_size: input.number()?,
+                open_files: input.number()?,
+                workspace: input.number()?,
+                workspace_inodes: input.number()?,
+                tmp: input.number()?,
+                shm: input.number()?,
+            },
+        };
+        input.end()?;
+        Ok(policy)
+    }
+}
+
+impl SpawnRequest {
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Writer::new();
+        out.number(self.slot.into());
+        out.number(self.memory);
+        out.number(self.processors.into());
+        out.0
+    }
+
+    pub fn from_bytes(bytes: &[u8]) -> io::Result<Self> {
+        let mut input = Reader::new(bytes)?;
+        let request = Self {
+            slot: u32::try_from(input.number()?).map_err(|_| garbled())?,
+            memory: input.number()?,
+            processors: u32::try_from(input.number()?).map_err(|_| garbled())?,
+        };
+        input.end()?;
+        Ok(request)
+    }
+}
+
+impl Status {
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Writer::new();
+        match self {
+            Self::Started => out.number(1),
+            Self::Ready { missing } => {
+                out.number(2);
+                out.number(missing.len() as u64);
+                for missing in missing {
+                    out.number(missing.wall as u64);
+                    out.number(missing.errno as u64);
+                }
+            }
+            Self::Locked { landlock, seccomp } => {
+                out.number(3);
+                out.number((*landlock).into());
+                out.number((*seccomp).into());
+            }
+            Self::Failed(failed) => {
+                out.number(4);
+                out.number(failed.errno as u64);
+                out.bytes(failed.step.as_bytes());
+            }
+            Self::Exited(exit) => {
+                out.number(5);
+                out.number(exit.status as u64);
+                out.number(exit.cpu_micros);
+                out.number(exit.max_rss);
+                out.number(exit.left.into());
+            }
+        }
+        out.0
+    }
+
+    pub fn from_bytes(bytes: &[u8]) -> io::Result<Self> {
+        let mut input = Reader::new(bytes)?;
+        let status = match input.number()? {
+            1 => Self::Started,
+            2 => Self::Ready {
+                missing: input.list(|input| {
+                    let wall = input.number()?;
+                    let wall = Wall::ALL.into_iter().find(|w| *w as u64 == wall);
+                    Ok(Missing {
+                        wall: wall.ok_or_else(garbled)?,
+                        errno: input.number()? as i32,
+                    })
+                })?,
+            },
+            3 => Self::Locked {
+                landlock: input.number()? as u8,
+                seccomp: input.number()? == 1,
+            },
+            4 => Self::Failed(Failed {
+                errno: input.number()? as i32,
+                step: input.text()?.to_string_lossy().into_owned(),
+            }),
+            5 => Self::Exited(Exit {
+                status: input.number()? as i32,
+                cpu_micros: input.number()?,
+                max_rss: input.number()?,
+                left: input.number()? as u32,
+            }),
+            _ => return Err(garbled()),
+        };
+        input.end()?;
+        Ok(status)
+    }
+}
+
+fn garbled() -> io::Error {
+    io::ErrorKind::InvalidData.into()
+}
+
+fn read_memory_file(file: OwnedFd) -> io::Result<Vec<u8>> {
+    let size = rustix::fs::fstat(&file)?.st_size as u64;
+    if size > MAX_SPEC {
+        return Err(garbled());
+    }
+    let mut bytes = vec![0; size as usize];
+    let mut read = 0;
+    while read < bytes.len() {
+        match rustix::io::pread(&file, &mut bytes[read..], read as u64)? {
+            0 => return Err(garbled()),
+            n => read += n,
+        }
+    }
+    Ok(bytes)
+}
+
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn new() -> Self {
+        Self(vec![VERSION])
+    }
+
+    fn number(&mut self, number: u64) {
+        self.0.extend_from_slice(&number.to_le_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn into_memory_file(self) -> io::Result<OwnedFd> {
+        if self.0.len() as u64 > MAX_SPEC {
+            return Err(io::Error::from_raw_os_error(libc::E2BIG));
+        }
+        let file = memfd_create("spec", MemfdFlags::CLOEXEC)?;
+        let mut rest = &self.0[..];
+        while !rest.is_empty() {
+            let written = rustix::io::write(&file, rest)?;
+            rest = &rest[written..];
+        }
+        Ok(file)
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn new(bytes: &'a [u8]) -> io::Result<Self> {
+        match bytes {
+            [VERSION, rest @ ..] => Ok(Self(rest)),
+            _ => Err(garbled()),
+        }
+    }
+
+    fn number(&mut self) -> io::Result<u64> {
+        let (number, rest) = self.0.split_first_chunk().ok_or_else(garbled)?;
+        self.0 = rest;
+        Ok(u64::from_le_bytes(*number))
+    }
+
+    fn text(&mut self) -> io::Result<OsString> {
+        let length = usize::try_from(self.number()?).map_err(|_| garbled())?;
+        let (text, rest) = self.0.split_at_checked(length).ok_or_else(garbled)?;
+        self.0 = rest;
+        Ok(OsString::from_vec(text.to_vec()))
+    }
+
+    fn list<T>(&mut self, item: impl Fn(&mut Self) -> io::Result<T>) -> io::Result<Vec<T>> {
+        let length = self.number()?;
+        // Each item takes at least one number, so a length beyond that is a lie.
+        if length > self.0.len() as u64 / 8 {
+            return Err(garbled());
+        }
+        (0..length).map(|_| item(self)).collect()
+    }
+
+    fn end(self) -> io::Result<()> {
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(garbled())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn statuses() -> Vec<Status> {
+        let failed = Failed {
+            step: "mounting the root".to_owned(),
+            errno: libc::EPERM,
+        };
+        let missing = vec![Missing {
+            wall: Wall::Proc,
+            errno: libc::EPERM,
+        }];
+        let exit = Exit {
+            status: 9,
+            cpu_micros: 12_345,
+            max_rss: 1 << 40,
+            left: 3,
+        };
+        vec![
+            Status::Started,
+            Status::Ready { missing },
+            Status::Locked {
+                landlock: 7,
+                seccomp: true,
+            },
+            Status::Failed(failed),
+            Status::Exited(exit),
+        ]
+    }
+
+    #[test]
+    fn a_status_survives_the_trip() {
+        for status in statuses() {
+            assert_eq!(Status::from_bytes(&status.to_bytes()).unwrap(), status);
+        }
+    }
+
+    #[test]
+    fn a_cut_lengthened_or_flipped_message_is_an_error_or_another_message_but_never_a_panic() {
+        for status in statuses() {
+            let bytes = status.to_bytes();
+            for cut in 0..bytes.len() {
+                assert!(Status::from_bytes(&bytes[..cut]).is_err());
+            }
+            for at in 0..bytes.len() {
+                for bit in 0..8 {
+                    let mut flipped = bytes.clone();
+                    flipped[at] ^= 1 << bit;
+                    let _ = Status::from_bytes(&flipped);
+                }
+            }
+            let longer = [&bytes[..], &[0]].concat();
+            assert!(Status::from_bytes(&longer).is_err());
+        }
+    }
+
+    #[test]
+    fn a_policy_survives_the_trip_through_its_memory_file() {
+        let policy = Policy {
+            argv: vec!["/usr/bin/python3".into(), "a b".into(), "".into()],
+            env: vec!["LANG=C.UTF-8".into()],
+            limits: Limits::default(),
+        };
+        let back = Policy::from_memory_file(policy.to_memory_file().unwrap()).unwrap();
+        assert_eq!(back.argv, policy.argv);
+        assert_eq!(back.env, policy.env);
+        assert_eq!(back.limits, policy.limits);
+    }
+
+    #[test]
+    fn a_spawner_spec_survives_the_trip_through_its_memory_file() {
+        let tree = Tree {
+            host: "/srv/python".into(),
+            cell: "/opt/python".into(),
+        };
+        let spec = SpawnerSpec {
+            view: View { trees: vec![tree] },
+            uid_base: Some(1 << 30),
+            memory_is_charged: true,
+        };
+        let file = spec.to_memory_file().unwrap();
+        assert_eq!(SpawnerSpec::from_memory_file(file).unwrap(), spec);
+    }
+}

@@ -1,0 +1,320 @@
+//! System calls that have no safe wrapper: the only `unsafe` of the jail.
+//!
+//! Each function here is safe to call from the process its doc names. Whoever
+//! forks or clones (the spawner and the init of a cell) has one thread, so
+//! ordinary Rust is sound in the child.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+use rustix::path::Arg;
+
+/// Which side of a `fork` or `clone` we came back on.
+pub enum Forked {
+    Child,
+    Parent { pid: libc::pid_t },
+}
+
+fn check(ret: libc::c_long) -> io::Result<libc::c_long> {
+    if ret < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(ret)
+    }
+}
+
+/// Forks a process that has one thread: the init of a cell.
+pub fn fork() -> io::Result<Forked> {
+    // SAFETY: the caller has one thread, so the child may use the heap and locks.
+    let pid = unsafe { libc::fork() };
+    Ok(match check(pid.into())? {
+        0 => Forked::Child,
+        pid => Forked::Parent {
+            pid: pid as libc::pid_t,
+        },
+    })
+}
+
+/// Clones the calling, single-threaded process into new namespaces.
+///
+/// With `sibling` the child becomes a child of our parent and sends no signal
+/// when it ends; the returned descriptor is its pidfd.
+pub fn clone_into(namespaces: libc::c_int, sibling: bool) -> io::Result<(Forked, Option<OwnedFd>)> {
+    #[repr(C)]
+    #[derive(Default)]
+    struct CloneArgs {
+        flags: u64,
+        pidfd: u64,
+        child_tid: u64,
+        parent_tid: u64,
+        exit_signal: u64,
+        stack: u64,
+        stack_size: u64,
+        tls: u64,
+    }
+    let mut pidfd: RawFd = -1;
+    let mut flags = namespaces as u64 | libc::CLONE_PIDFD as u64;
+    if sibling {
+        flags |= libc::CLONE_PARENT as u64;
+    }
+    let args = CloneArgs {
+        flags,
+        pidfd: (&raw mut pidfd) as u64,
+        exit_signal: if sibling { 0 } else { libc::SIGCHLD as u64 },
+        ..CloneArgs::default()
+    };
+    // SAFETY: no CLONE_VM and no new stack, so this is a fork: the child runs on a
+    // copy of this stack. `args` and `pidfd` outlive the call.
+    let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size_of::<CloneArgs>()) };
+    match check(pid)? {
+        0 => Ok((Forked::Child, None)),
+        pid => {
+            // SAFETY: the kernel stored a new descriptor in `pidfd`; nothing else owns it.
+            let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
+            let pid = pid as libc::pid_t;
+            Ok((Forked::Parent { pid }, Some(pidfd)))
+        }
+    }
+}
+
+/// Ends this process without running anything of Rust's or libc's.
+pub fn exit_now(code: i32) -> ! {
+    // SAFETY: `_exit` takes an integer and does not return.
+    unsafe { libc::_exit(code) }
+}
+
+/// Leaves the namespaces named in `flags` for new ones.
+pub fn unshare(flags: libc::c_int) -> io::Result<()> {
+    // SAFETY: without CLONE_FILES or CLONE_FS nothing that Rust relies on changes.
+    let ret = unsafe { libc::unshare(flags) };
+    check(ret.into()).map(drop)
+}
+
+/// Moves this process into the network namespace behind `fd`.
+pub fn enter_network(fd: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: setns takes two integers and touches no memory of ours.
+    let ret = unsafe { libc::setns(fd.as_raw_fd(), libc::CLONE_NEWNET) };
+    check(ret.into()).map(drop)
+}
+
+/// Brings the loopback interface up in our network namespace and returns a
+/// descriptor of that namespace.
+pub fn loopback_up(socket: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    const SIOCGSKNS: libc::Ioctl = 0x894C;
+    let mut request = libc::ifreq {
+        ifr_name: [0; libc::IFNAMSIZ],
+        ifr_ifru: libc::__c_anonymous_ifr_ifru {
+            ifru_flags: (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short,
+        },
+    };
+    request.ifr_name[0] = b'l' as libc::c_char;
+    request.ifr_name[1] = b'o' as libc::c_char;
+    // SAFETY: SIOCSIFFLAGS reads one `ifreq`, which `request` is.
+    let ret = unsafe {
+        libc::ioctl(
+            socket.as_raw_fd(),
+            libc::SIOCSIFFLAGS as _,
+            &raw mut request,
+        )
+    };
+    check(ret.into())?;
+    // SAFETY: SIOCGSKNS takes no argument and returns a new descriptor.
+    let fd = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCGSKNS) };
+    let fd = check(fd.into())?;
+    // SAFETY: the kernel just returned `fd` to us; nothing else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+}
+
+/// Marks every descriptor from `first` on close-on-exec, or closes it.
+pub fn close_range(first: RawFd, last: RawFd, on_exec: bool) -> io::Result<()> {
+    let flags = if on_exec {
+        libc::CLOSE_RANGE_CLOEXEC
+    } else {
+        0
+    };
+    // SAFETY: three integers. Closing is for processes whose owners of those
+    // descriptors are never dropped: they end by exec or `exit_now`.
+    let ret = unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) };
+    check(ret).map(drop)
+}
+
+/// Makes `fd` appear as `number`, open across exec.
+pub fn dup_as(fd: BorrowedFd<'_>, number: RawFd) -> io::Result<()> {
+    // SAFETY: dup2 takes two integers; `number` is one of 0, 1, 2, which Rust's
+    // std treats as always open.
+    let ret = unsafe { libc::dup2(fd.as_raw_fd(), number) };
+    check(ret.into()).map(drop)
+}
+
+/// Takes over descriptor 0, the control socket that the spawner was started with.
+pub fn take_stdin() -> OwnedFd {
+    // SAFETY: called once, first thing in a process started with that descriptor.
+    unsafe { OwnedFd::from_raw_fd(0) }
+}
+
+/// Puts the mount behind `tree` under `attributes` (`MOUNT_ATTR_*`), alone or with
+/// all below it.
+pub fn restrict_mount(tree: BorrowedFd<'_>, attributes: u64, all: bool) -> io::Result<()> {
+    #[repr(C)]
+    #[derive(Default)]
+    struct MountAttr {
+        attr_set: u64,
+        attr_clr: u64,
+        propagation: u64,
+        userns_fd: u64,
+    }
+    let attr = MountAttr {
+        attr_set: attributes,
+        propagation: libc::MS_PRIVATE,
+        ..MountAttr::default()
+    };
+    let flags = libc::AT_EMPTY_PATH | if all { libc::AT_RECURSIVE } else { 0 };
+    // SAFETY: the path is an empty C string, `attr` outlives the call, its size is given.
+    let ret = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            tree.as_raw_fd(),
+            c"".as_ptr(),
+            flags,
+            &raw const attr,
+            size_of::<MountAttr>(),
+        )
+    };
+    check(ret).map(drop)
+}
+
+/// Lays `program` over every later system call of this thread and its children.
+pub fn seccomp_set_filter(program: &[libc::sock_filter]) -> io::Result<()> {
+    let program = libc::sock_fprog {
+        len: u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?,
+        filter: program.as_ptr().cast_mut(),
+    };
+    // SAFETY: the kernel copies `len` instructions from `filter`, which the slice holds.
+    let ret = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            0,
+            &raw const program,
+        )
+    };
+    check(ret).map(drop)
+}
+
+/// Gives every signal its default action and unblocks all of them.
+pub fn reset_signals() -> io::Result<()> {
+    for signal in 1..=64 {
+        // SAFETY: SIG_DFL installs no code of ours; numbers that cannot be set fail alone.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    mask_signals(libc::SIG_UNBLOCK, &(1..=64).collect::<Vec<_>>())
+}
+
+/// A descriptor that becomes readable when a child of ours ends.
+pub fn child_signals() -> io::Result<OwnedFd> {
+    mask_signals(libc::SIG_BLOCK, &[libc::SIGCHLD])?;
+    let set = signal_set(&[libc::SIGCHLD]);
+    // SAFETY: `set` is an initialised signal set and outlives the call.
+    let fd = unsafe { libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+    let fd = check(fd.into())?;
+    // SAFETY: the kernel just returned `fd` to us; nothing else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+}
+
+fn mask_signals(how: libc::c_int, signals: &[libc::c_int]) -> io::Result<()> {
+    let set = signal_set(signals);
+    // SAFETY: `set` is initialised; the old mask is not asked for.
+    let ret = unsafe { libc::sigprocmask(how, &set, std::ptr::null_mut()) };
+    check(ret.into()).map(drop)
+}
+
+fn signal_set(signals: &[libc::c_int]) -> libc::sigset_t {
+    // SAFETY: a signal set is plain integers, for which zero is a value.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    for &signal in signals {
+        // SAFETY: `set` is a valid set; a number out of range is refused.
+        unsafe { libc::sigaddset(&mut set, signal) };
+    }
+    set
+}
+
+/// One child of ours that ended, with its wait status and what it used.
+pub struct Ended {
+    pub pid: libc::pid_t,
+    pub status: i32,
+    pub cpu_micros: u64,
+    pub max_rss: u64,
+}
+
+/// Reaps one child that has ended, if there is one.
+pub fn reap() -> io::Result<Option<Ended>> {
+    let mut status = 0;
+    // SAFETY: `rusage` is plain integers, for which zero is a value.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: both out-pointers are to locals that outlive the call.
+    let pid = unsafe { libc::wait4(-1, &mut status, libc::WNOHANG | libc::__WALL, &mut usage) };
+    if pid == 0 {
+        return Ok(None);
+    }
+    check(pid.into())?;
+    let micros = |t: libc::timeval| t.tv_sec as u64 * 1_000_000 + t.tv_usec as u64;
+    Ok(Some(Ended {
+        pid,
+        status,
+        cpu_micros: micros(usage.ru_utime) + micros(usage.ru_stime),
+        max_rss: usage.ru_maxrss as u64 * 1024,
+    }))
+}
+
+/// Reaps the cell behind `pidfd` if it has ended. Cells send no signal when
+/// they end, hence `__WALL`.
+pub fn reap_cell(pidfd: BorrowedFd<'_>) -> io::Result<bool> {
+    // SAFETY: `siginfo_t` is plain integers, for which zero is a value.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    let options = libc::WEXITED | libc::WNOHANG | libc::__WALL;
+    let id = pidfd.as_raw_fd() as libc::id_t;
+    // SAFETY: `info` is a local that outlives the call.
+    let ret = unsafe { libc::waitid(libc::P_PIDFD, id, &mut info, options) };
+    check(ret.into())?;
+    // SAFETY: waitid filled `info` for an ended child, or left it zero.
+    Ok(unsafe { info.si_pid() } != 0)
+}
+
+/// Replaces this process. Returns only if that failed.
+pub fn exec(path: &CString, argv: &[CString], env: &[CString]) -> io::Error {
+    let pointers = |list: &[CString]| {
+        let mut pointers: Vec<_> = list.iter().map(|s| s.as_ptr()).collect();
+        pointers.push(std::ptr::null());
+        pointers
+    };
+    let (argv, env) = (pointers(argv), pointers(env));
+    // SAFETY: both arrays end with a null pointer and their strings outlive the call.
+    unsafe { libc::execve(path.as_ptr(), argv.as_ptr(), env.as_ptr()) };
+    io::Error::last_os_error()
+}
+
+/// Lets files that this *thread* makes belong to `uid` and `gid`, and checks
+/// its access as theirs.
+///
+/// Used by the server as root to reach into a cell's workspace as the cell.
+pub fn set_thread_file_ids(uid: u32, gid: u32) -> io::Result<()> {
+    // SAFETY: setfsgid takes an integer; it is per thread and never fails visibly.
+    unsafe { libc::setfsgid(gid) };
+    // SAFETY: the same; an impossible argument reads the id back.
+    let now = unsafe { libc::setfsgid(u32::MAX) };
+    // SAFETY: setfsuid takes an integer and is per thread.
+    unsafe { libc::setfsuid(uid) };
+    // SAFETY: an impossible argument reads the id back.
+    let uid_now = unsafe { libc::setfsuid(u32::MAX) };
+    if now as u32 == gid && uid_now as u32 == uid {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+}
+
+/// A C string, or the error for text with a NUL byte in it.
+pub fn c_string(text: impl Arg) -> io::Result<CString> {
+    Ok(text.into_c_str()?.into_owned())
+}

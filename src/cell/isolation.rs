@@ -1,0 +1,180 @@
+//! Which walls stand around a cell, said plainly.
+
+use std::io;
+
+use jail::cgroup::{Cgroups, Mode};
+use jail::{Missing, Wall};
+use serde::Serialize;
+
+/// The newest landlock rules we use came with this ABI (Linux 6.12).
+const LANDLOCK_WHOLE: u8 = 6;
+
+/// What a cell's walls are, as its init reported them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Isolation {
+    pub level: Level,
+    pub walls: Vec<WallReport>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// Every wall stands.
+    Full,
+    /// Some are missing; each says so.
+    Reduced,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WallReport {
+    pub name: &'static str,
+    pub stands: bool,
+    /// How it stands, or why it does not and what would mend it.
+    pub detail: String,
+    /// Whether a run must not start without it, unless that was allowed.
+    #[serde(skip)]
+    pub confines: bool,
+}
+
+/// How much a caller insists on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Requirement {
+    /// Every wall, or no run.
+    Strict,
+    /// Every wall that confines; others have something standing in for them.
+    #[default]
+    Confined,
+    /// Whatever this host can build.
+    Reduced,
+}
+
+impl Isolation {
+    pub fn new(missing: &[Missing], landlock: u8, seccomp: bool, cgroups: &Cgroups) -> Self {
+        let mut walls = vec![WallReport {
+            name: "private root",
+            stands: true,
+            detail: "own user, pid and mount namespaces; only shown trees in the root".to_owned(),
+            confines: true,
+        }];
+        walls.extend(KERNEL_WALLS.map(|(wall, name, holds, mend, confines)| {
+            let refused = missing.iter().find(|missing| missing.wall == wall);
+            WallReport {
+                name,
+                stands: refused.is_none(),
+                detail: match refused {
+                    None => holds.to_owned(),
+                    Some(refused) => {
+                        format!("{}. {mend}", io::Error::from_raw_os_error(refused.errno))
+                    }
+                },
+                confines,
+            }
+        }));
+        walls.push(WallReport {
+            name: "seccomp",
+            stands: seccomp,
+            detail: if seccomp {
+                "system calls are allowed by a list".to_owned()
+            } else {
+                "this kernel has no seccomp filters. Use a kernel built with CONFIG_SECCOMP_FILTER."
+                    .to_owned()
+            },
+            confines: true,
+        });
+        walls.push(WallReport {
+            name: "landlock",
+            stands: landlock >= LANDLOCK_WHOLE,
+            detail: match landlock {
+                0 => "this kernel has no landlock; the mounts stand alone. Boot with `lsm=landlock,...`.".to_owned(),
+                abi if abi >= LANDLOCK_WHOLE => format!("ABI {abi}"),
+                abi => format!(
+                    "ABI {abi}: files are restricted, signals and abstract sockets only by their namespaces. A kernel from 6.12 on has the rest."
+                ),
+            },
+            confines: false,
+        });
+        walls.push(WallReport {
+            name: "control groups",
+            stands: cgroups.mode() != Mode::None,
+            detail: match cgroups.mode() {
+                Mode::None => format!(
+                    "rlimits and a watcher that sums the cell stand in. {}",
+                    cgroups.reason()
+                ),
+                _ => cgroups.reason().to_owned(),
+            },
+            confines: false,
+        });
+        let level = if walls.iter().all(|wall| wall.stands) {
+            Level::Full
+        } else {
+            Level::Reduced
+        };
+        Self { level, walls }
+    }
+
+    /// The first wall whose absence `required` does not forgive.
+    pub fn lacks(&self, required: Requirement) -> Option<&WallReport> {
+        self.walls.iter().find(|wall| {
+            !wall.stands
+                && match required {
+                    Requirement::Strict => true,
+                    Requirement::Confined => wall.confines,
+                    Requirement::Reduced => false,
+                }
+        })
+    }
+}
+
+/// The wall, its name, how it holds, how to mend it, and whether it confines.
+const KERNEL_WALLS: [(Wall, &str, &str, &str, bool); 7] = [
+    (
+        Wall::Network,
+        "network namespace",
+        "only a loopback of its own",
+        "Raise the sysctl user.max_net_namespaces.",
+        true,
+    ),
+    (
+        Wall::Ipc,
+        "ipc namespace",
+        "no shared memory or queues of others",
+        "Raise the sysctl user.max_ipc_namespaces.",
+        true,
+    ),
+    (
+        Wall::Hostname,
+        "uts namespace",
+        "a host name that tells nothing",
+        "Raise the sysctl user.max_uts_namespaces.",
+        true,
+    ),
+    (
+        Wall::CgroupNamespace,
+        "cgroup namespace",
+        "group paths of the host are hidden",
+        "Raise the sysctl user.max_cgroup_namespaces.",
+        true,
+    ),
+    (
+        Wall::Proc,
+        "private /proc",
+        "own processes only, the host's facts masked",
+        "Programs run without /proc. A container must not mask its own: start it with `--security-opt systempaths=unconfined` (Podman: `--security-opt unmask=ALL`).",
+        true,
+    ),
+    (
+        Wall::Overlay,
+        "private inodes",
+        "an overlay of its own over every shown tree",
+        "Cells share inodes of /usr and could signal by file locks. Load the kernel's `overlay` module.",
+        false,
+    ),
+    (
+        Wall::NestedNamespaces,
+        "no new namespaces",
+        "none can be made inside, even past the filter",
+        "Only the filter refuses them. Allow writing /proc/sys/user in the container.",
+        false,
+    ),
+];

@@ -1,0 +1,204 @@
+//! Putting files into a cell's workspace.
+//!
+//! The one place that opens paths in a workspace. SECURITY: it goes through the
+//! folder's descriptor with `openat2`, stays beneath it, follows no link of any
+//! kind, and as root it acts with the cell's own file ids, so that not even a
+//! mistake here could reach what the cell could not.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use jail::sys;
+use rustix::fs::{Mode, OFlags, ResolveFlags, mkdirat, openat2, symlinkat};
+use rustix::io::Errno;
+
+use crate::request::{FileSource, InputFile};
+
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    #[error("cannot place `{path}` in the workspace: {source}")]
+    Cell { path: String, source: io::Error },
+
+    #[error("cannot read `{}`: {source}", path.display())]
+    Host { path: PathBuf, source: io::Error },
+
+    #[error("cannot act as the cell's user: {0}")]
+    Ids(io::Error),
+}
+
+/// Writes `files` below `workspace`, as `uid` if one is given. Blocks.
+pub fn place(
+    workspace: BorrowedFd<'_>,
+    uid: Option<u32>,
+    files: &[InputFile],
+) -> Result<(), PlaceError> {
+    // Opened with our own rights, before we act as the cell.
+    let sources = files
+        .iter()
+        .map(Opened::open)
+        .collect::<Result<Vec<_>, _>>()?;
+    let _ids = uid
+        .map(FileIds::assume)
+        .transpose()
+        .map_err(PlaceError::Ids)?;
+    for (file, source) in files.iter().zip(sources) {
+        let path = Path::new(file.path.as_str());
+        source.write(workspace, path, file.mode)?;
+    }
+    Ok(())
+}
+
+/// This thread's file ids, ours again when dropped.
+struct FileIds;
+
+impl FileIds {
+    fn assume(uid: u32) -> io::Result<Self> {
+        let ids = Self;
+        sys::set_thread_file_ids(uid, uid)?;
+        Ok(ids)
+    }
+}
+
+impl Drop for FileIds {
+    fn drop(&mut self) {
+        let uid = rustix::process::geteuid().as_raw();
+        let gid = rustix::process::getegid().as_raw();
+        let _ = sys::set_thread_file_ids(uid, gid);
+    }
+}
+
+/// A source whose host side is open already.
+enum Opened<'a> {
+    Bytes(&'a [u8]),
+    File(PathBuf, File),
+    Link(PathBuf),
+    Folder(Vec<(PathBuf, u32, Opened<'a>)>),
+}
+
+impl<'a> Opened<'a> {
+    fn open(file: &'a InputFile) -> Result<Self, PlaceError> {
+        match &file.source {
+            FileSource::Bytes(bytes) => Ok(Self::Bytes(bytes)),
+            FileSource::HostFile(path) => Self::file(path),
+            FileSource::HostFolder(path) => Self::folder(path),
+        }
+    }
+
+    fn file(path: &Path) -> Result<Self, PlaceError> {
+        let file = File::open(path).map_err(|source| host_error(path, source))?;
+        Ok(Self::File(path.to_owned(), file))
+    }
+
+    fn folder(path: &Path) -> Result<Self, PlaceError> {
+        let fail = |source| host_error(path, source);
+        let mut entries = Vec::new();
+        for entry in std::fs::read_dir(path).map_err(fail)? {
+            let entry = entry.map_err(fail)?;
+            let (kind, host) = (entry.file_type().map_err(fail)?, entry.path());
+            let mode = entry.metadata().map_err(fail)?;
+            let mode = std::os::unix::fs::PermissionsExt::mode(&mode.permissions()) & 0o755;
+            let opened = if kind.is_dir() {
+                Self::folder(&host)?
+            } else if kind.is_file() {
+                Self::file(&host)?
+            } else if kind.is_symlink() {
+                // As a link: its target is looked up by the cell, inside the cell.
+                Self::Link(std::fs::read_link(&host).map_err(fail)?)
+            } else {
+                continue;
+            };
+            entries.push((PathBuf::from(entry.file_name()), mode | 0o600, opened));
+        }
+        Ok(Self::Folder(entries))
+    }
+
+    fn write(self, workspace: BorrowedFd<'_>, path: &Path, mode: u32) -> Result<(), PlaceError> {
+        let fail = |source| PlaceError::Cell {
+            path: path.display().to_string(),
+            source,
+        };
+        match self {
+            Self::Folder(entries) => {
+                make_folder(workspace, path).map_err(fail)?;
+                for (name, mode, entry) in entries {
+                    entry.write(workspace, &path.join(name), mode)?;
+                }
+                Ok(())
+            }
+            Self::Link(target) => parent(workspace, path)
+                .and_then(|folder| Ok(symlinkat(target, folder, file_name(path)?)?))
+                .map_err(fail),
+            Self::Bytes(mut bytes) => create(workspace, path, mode)
+                .and_then(|mut file| io::copy(&mut bytes, &mut file))
+                .map(drop)
+                .map_err(fail),
+            Self::File(host, mut source) => {
+                let mut file = create(workspace, path, mode).map_err(fail)?;
+                copy(&mut source, &mut file, &host, fail)
+            }
+        }
+    }
+}
+
+fn copy(
+    source: &mut File,
+    target: &mut File,
+    host: &Path,
+    fail: impl Fn(io::Error) -> PlaceError,
+) -> Result<(), PlaceError> {
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match source.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(read) => target.write_all(&buffer[..read]).map_err(&fail)?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(host_error(host, error)),
+        }
+    }
+}
+
+fn host_error(path: &Path, source: io::Error) -> PlaceError {
+    PlaceError::Host {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+fn create(workspace: BorrowedFd<'_>, path: &Path, mode: u32) -> io::Result<File> {
+    let folder = parent(workspace, path)?;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(mode);
+    let file = openat2(folder.as_fd(), file_name(path)?, flags, mode, beneath())?;
+    Ok(file.into())
+}
+
+/// The folder that is to hold `path`, made if need be.
+fn parent(workspace: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
+    make_folder(workspace, path.parent().unwrap_or(Path::new("")))
+}
+
+fn make_folder(workspace: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
+    let mut folder = workspace.try_clone_to_owned()?;
+    for name in path.components() {
+        match mkdirat(&folder, name.as_os_str(), Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        folder = openat2(&folder, name.as_os_str(), flags, Mode::empty(), beneath())?;
+    }
+    Ok(folder)
+}
+
+fn file_name(path: &Path) -> io::Result<&std::ffi::OsStr> {
+    path.file_name().ok_or(io::ErrorKind::InvalidInput.into())
+}
+
+fn beneath() -> ResolveFlags {
+    ResolveFlags::BENEATH
+        | ResolveFlags::NO_SYMLINKS
+        | ResolveFlags::NO_MAGICLINKS
+        | ResolveFlags::NO_XDEV
+}

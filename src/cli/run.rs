@@ -1,0 +1,329 @@
+//! `hotcell run`.
+
+use std::future::Future;
+use std::io::{self, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{Notify, mpsc};
+
+use super::{BAD_INPUT, OUR_FAILURE, complain};
+use crate::cell::Requirement;
+use crate::engine::{Engine, Rejected};
+use crate::language::Surroundings;
+use crate::output::{RunOutput, Verdict};
+use crate::plan::RunPlan;
+use crate::request::{
+    AskedLimits, InputFile, RequestError, RunRequest, parse_count, parse_cpus, parse_duration,
+    parse_size,
+};
+use crate::run::{OutputEvent, RunResult, StartError, Stdin, Stream, Surface};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  N      the program's own exit code
+  128+N  the program was ended by signal N
+  124    it was ended at its time limit
+  122    it was ended at its memory limit
+  123    it was ended because it printed too much
+  125    hotcell could not run it, or lost it
+  2      the arguments cannot be used; nothing was run
+  130    interrupted";
+
+#[derive(clap::Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct Arguments {
+    /// The program's file; without it and without -c, standard input is the program
+    file: Option<PathBuf>,
+    /// The program itself
+    #[arg(short, long, value_name = "CODE", conflicts_with = "file")]
+    code: Option<String>,
+    /// Its language; else its `#!` line or the file's name tells
+    #[arg(short, long, value_name = "NAME")]
+    language: Option<String>,
+    /// An environment variable for the program (repeat for more)
+    #[arg(long, value_name = "NAME=VALUE")]
+    env: Vec<String>,
+    /// A file or folder of the host to place in the workspace (repeat for more)
+    #[arg(long = "file", value_name = "HOST[:CELL]")]
+    files: Vec<String>,
+    /// End the program after this time, as in 30, 1m, 1500ms [default: 30s]
+    #[arg(long, value_name = "TIME")]
+    timeout: Option<String>,
+    /// Memory for the whole cell, as in 512m, 1g [default: 512m]
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<String>,
+    /// Processes and threads at a time [default: 128]
+    #[arg(long, value_name = "COUNT")]
+    pids: Option<String>,
+    /// Processors' worth of time [default: 1.0]
+    #[arg(long, value_name = "NUMBER")]
+    cpus: Option<String>,
+    /// End the program when it has printed more than this [default: 256m]
+    #[arg(long, value_name = "SIZE")]
+    output_limit: Option<String>,
+    /// Print the whole result as JSON when the program has ended
+    #[arg(long)]
+    json: bool,
+    /// Print what would be run, as JSON, and run nothing
+    #[arg(long)]
+    plan: bool,
+    /// Refuse to run unless every wall of the sandbox stands
+    #[arg(long, value_name = "LEVEL", value_parser = ["strict"], conflicts_with = "allow_reduced")]
+    require: Option<String>,
+    /// Run even if this host cannot build a wall that confines the program
+    #[arg(long)]
+    allow_reduced: bool,
+    /// Arguments of the program
+    #[arg(last = true, value_name = "ARGS")]
+    arguments: Vec<String>,
+}
+
+pub fn main(arguments: Arguments) -> ExitCode {
+    let json = arguments.json;
+    let engine = Engine::new(Surroundings::from_env());
+    let (plan, stdin) = match prepare(&engine, &arguments) {
+        Ok(prepared) => prepared,
+        Err(rejected) => {
+            let (message, hint) = (rejected.to_string(), rejected.hint());
+            if json {
+                print_json(&RunOutput::of_rejection(rejected.kind(), message, hint));
+            } else {
+                complain(&message, hint.as_deref());
+            }
+            return BAD_INPUT.into();
+        }
+    };
+    if arguments.plan {
+        print_json(&plan);
+        return ExitCode::SUCCESS;
+    }
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            complain(&format!("could not start: {error}"), None);
+            return OUR_FAILURE.into();
+        }
+    };
+    let requirement = match (arguments.require, arguments.allow_reduced) {
+        (Some(_), _) => Requirement::Strict,
+        (None, true) => Requirement::Reduced,
+        (None, false) => Requirement::Confined,
+    };
+    let result = runtime.block_on(execute(&engine, &plan, stdin, requirement, json));
+    // Ends what is left of the cell before we do.
+    drop(engine);
+    report(&plan, result, json)
+}
+
+fn prepare(engine: &Engine, arguments: &Arguments) -> Result<(RunPlan, Stdin), Rejected> {
+    let (code, name, stdin) = read_code(arguments)?;
+    let number = |text: &Option<String>| text.clone();
+    let limits = AskedLimits {
+        timeout: number(&arguments.timeout)
+            .map(|t| parse_duration(&t))
+            .transpose()?,
+        memory: number(&arguments.memory)
+            .map(|t| parse_size(&t))
+            .transpose()?,
+        tasks: number(&arguments.pids)
+            .map(|t| parse_count(&t))
+            .transpose()?,
+        cpus: number(&arguments.cpus)
+            .map(|t| parse_cpus(&t))
+            .transpose()?,
+        output: number(&arguments.output_limit)
+            .map(|t| parse_size(&t))
+            .transpose()?,
+    };
+    let files = arguments
+        .files
+        .iter()
+        .map(|file| InputFile::from_argument(file));
+    let files = files.collect::<Result<Vec<_>, _>>()?;
+    let env = arguments.env.iter().map(|variable| {
+        // A bare name takes our own value, by explicit wish of the caller.
+        let own = || std::env::var(variable).unwrap_or_default();
+        match variable.split_once('=') {
+            Some((name, value)) => (name.to_owned(), value.to_owned()),
+            None => (variable.clone(), own()),
+        }
+    });
+    let mut request = RunRequest::new(code)?
+        .args(arguments.arguments.iter().cloned())?
+        .env(env)?
+        .files(files)?
+        .limits(limits)?;
+    if let Some(language) = &arguments.language {
+        request = request.language(language);
+    }
+    if let Some(name) = name {
+        request = request.named(name);
+    }
+    Ok((engine.plan(request)?, stdin))
+}
+
+/// The program, its name if it has one, and what its standard input will be.
+fn read_code(arguments: &Arguments) -> Result<(Vec<u8>, Option<&Path>, Stdin), RequestError> {
+    let ours = Path::new("-");
+    match (
+        &arguments.code,
+        arguments.file.as_deref().filter(|file| *file != ours),
+    ) {
+        (Some(code), _) => Ok((code.clone().into_bytes(), None, own_stdin())),
+        (None, Some(file)) => {
+            let code = std::fs::read(file).map_err(|source| RequestError::HostFile {
+                path: file.to_owned(),
+                source,
+            })?;
+            Ok((code, Some(file), own_stdin()))
+        }
+        (None, None) if arguments.file.is_none() && io::stdin().is_terminal() => {
+            Err(RequestError::EmptyCode)
+        }
+        (None, None) => {
+            let mut code = Vec::new();
+            let read = io::stdin().lock().read_to_end(&mut code);
+            read.map_err(|source| RequestError::HostFile {
+                path: "standard input".into(),
+                source,
+            })?;
+            Ok((code, None, Stdin::Empty))
+        }
+    }
+}
+
+/// Passes our standard input on as it comes.
+///
+/// Never the descriptor itself: a program must not hold anything of our terminal.
+fn own_stdin() -> Stdin {
+    let (pieces, received) = mpsc::channel(4);
+    // The thread may wait in a read for ever; it ends with the process.
+    thread::spawn(move || {
+        let mut stdin = io::stdin().lock();
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            match stdin.read(&mut buffer) {
+                Ok(0) => return,
+                Ok(read) => {
+                    if pieces.blocking_send(buffer[..read].to_vec()).is_err() {
+                        return;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return,
+            }
+        }
+    });
+    Stdin::Stream(received)
+}
+
+async fn execute(
+    engine: &Engine,
+    plan: &RunPlan,
+    stdin: Stdin,
+    requirement: Requirement,
+    json: bool,
+) -> Result<RunResult, StartError> {
+    let (events, received) = mpsc::channel(16);
+    let unheard = Arc::new(Notify::new());
+    let printer = (!json).then(|| {
+        let unheard = unheard.clone();
+        thread::spawn(move || print(received, &unheard))
+    });
+    let surface = Surface {
+        stdin,
+        events,
+        requirement,
+    };
+    let result = engine.run(plan, surface, interrupted(&unheard)).await;
+    if let Some(printer) = printer {
+        let _ = printer.join();
+    }
+    result
+}
+
+/// Writes output out as it comes, until there is none or nobody reads it.
+fn print(mut events: mpsc::Receiver<OutputEvent>, unheard: &Notify) {
+    while let Some(event) = events.blocking_recv() {
+        let written = match event.stream {
+            Stream::Stdout => write_all(&mut io::stdout().lock(), &event.bytes),
+            Stream::Stderr => write_all(&mut io::stderr().lock(), &event.bytes),
+        };
+        if written.is_err() {
+            unheard.notify_one();
+            return;
+        }
+    }
+}
+
+fn write_all(stream: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    stream.write_all(bytes)?;
+    stream.flush()
+}
+
+/// Ends on Ctrl-C, a polite request to end, or when nobody reads the output.
+fn interrupted(unheard: &Notify) -> impl Future<Output = ()> {
+    let signals = [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+    ];
+    let mut signals = signals.map(|kind| signal(kind).ok());
+    async move {
+        let [interrupt, terminate, hangup] = &mut signals;
+        tokio::select! {
+            () = received(interrupt) => {}
+            () = received(terminate) => {}
+            () = received(hangup) => {}
+            () = unheard.notified() => {}
+        }
+    }
+}
+
+async fn received(signal: &mut Option<tokio::signal::unix::Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+fn report(plan: &RunPlan, result: Result<RunResult, StartError>, json: bool) -> ExitCode {
+    match result {
+        Ok(result) => {
+            let verdict = Verdict::of(plan, result.outcome);
+            if json {
+                print_json(&RunOutput::of_result(plan, result));
+            } else {
+                for note in &plan.notes {
+                    complain(note, None);
+                }
+                // A program that failed by itself has said why; the rest is for us to say.
+                if let Some(error) = verdict.error.filter(|error| error.kind != "exception") {
+                    complain(&error.message, error.hint.as_deref());
+                }
+            }
+            verdict.shell_code.into()
+        }
+        Err(error) => {
+            if json {
+                print_json(&RunOutput::of_start_error(plan, &error));
+            } else {
+                complain(&error.to_string(), error.hint());
+            }
+            OUR_FAILURE.into()
+        }
+    }
+}
+
+fn print_json(value: &impl serde::Serialize) {
+    if let Ok(text) = serde_json::to_string_pretty(value) {
+        let _ = writeln!(io::stdout().lock(), "{text}");
+    }
+}

@@ -1,0 +1,1 @@
+//! Tests the walls from inside a real cell.

@@ -1,0 +1,115 @@
+//! The one door: every surface runs programs through it.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use jail::{Host, Jail, JailError, View};
+
+use crate::language::{LanguageError, MissingRuntime, Registry, Runtime, Surroundings};
+use crate::plan::{Defaults, RunPlan, plan};
+use crate::request::{RequestError, RunRequest};
+use crate::run::{self, RunResult, StartError, Surface};
+
+/// Plans requests and runs them, each in a cell of its own.
+pub struct Engine {
+    around: Surroundings,
+    registry: Registry,
+    defaults: Defaults,
+    /// Opened when the first cell is needed.
+    host: OnceLock<Arc<Host>>,
+    /// One for each set of trees that cells have been shown.
+    jails: Mutex<HashMap<View, Arc<Jail>>>,
+}
+
+/// Why a request cannot be run as it is. Nothing was executed.
+#[derive(Debug, thiserror::Error)]
+pub enum Rejected {
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    #[error(transparent)]
+    Language(#[from] LanguageError),
+    #[error(transparent)]
+    Runtime(#[from] MissingRuntime),
+}
+
+impl Rejected {
+    /// A stable word for the reason.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Request(_) => "invalid_request",
+            Self::Language(LanguageError::Undetected { .. }) => "ambiguous_language",
+            Self::Language(_) => "unknown_language",
+            Self::Runtime(_) => "missing_runtime",
+        }
+    }
+
+    /// What the caller can do about it, in one imperative sentence.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Request(error) => error.hint(),
+            Self::Language(error) => error.hint(),
+            Self::Runtime(error) => error.hint(),
+        }
+    }
+}
+
+impl Engine {
+    pub fn new(around: Surroundings) -> Self {
+        Self {
+            registry: Registry::load(around.config.as_deref()),
+            around,
+            defaults: Defaults::default(),
+            host: OnceLock::new(),
+            jails: Mutex::default(),
+        }
+    }
+
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    pub fn surroundings(&self) -> &Surroundings {
+        &self.around
+    }
+
+    /// Resolves a request; runs nothing.
+    pub fn plan(&self, request: RunRequest) -> Result<RunPlan, Rejected> {
+        let definition = self.registry.choose(
+            request.asked_language(),
+            request.file_name().map(|name| name.as_str()),
+            request.code(),
+        )?;
+        let runtime = Runtime::find(definition, &self.around)?;
+        Ok(plan(request, definition, &runtime, &self.defaults)?)
+    }
+
+    /// Runs a plan in a cell until it ends or `cancelled` does.
+    pub async fn run(
+        &self,
+        plan: &RunPlan,
+        surface: Surface,
+        cancelled: impl Future<Output = ()>,
+    ) -> Result<RunResult, StartError> {
+        let host = self.host()?;
+        let view = View {
+            trees: plan.trees.clone(),
+        };
+        let jail = self.jail(host, view);
+        run::run(jail, host.cgroups(), plan, surface, cancelled).await
+    }
+
+    fn host(&self) -> Result<&Arc<Host>, JailError> {
+        if let Some(host) = self.host.get() {
+            return Ok(host);
+        }
+        let opened = Arc::new(Host::open()?);
+        Ok(self.host.get_or_init(|| opened))
+    }
+
+    fn jail(&self, host: &Arc<Host>, view: View) -> Arc<Jail> {
+        let mut jails = self.jails.lock().unwrap_or_else(PoisonError::into_inner);
+        let make = || Arc::new(Jail::new(host.clone(), view.clone()));
+        jails.entry(view.clone()).or_insert_with(make).clone()
+    }
+}

@@ -1,0 +1,210 @@
+//! All languages: the built-in definitions and the user's own, looked up by
+//! name, file extension or `#!` line.
+//!
+//! A definition is parsed when it is first needed, since every `hotcell run`
+//! passes here and needs one of a hundred. A user's file that cannot be read is
+//! an error for its own language only.
+
+mod entry;
+mod names;
+
+use std::path::Path;
+
+use super::{Definition, DefinitionError, LanguageId};
+use entry::{Entry, user_entries};
+use names::{closeness, interpreter};
+
+/// Every `languages/*.toml` of the source tree, as (id, text), sorted by id.
+const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/languages.rs"));
+
+/// The definitions there are. A user's comes before a built-in one in every
+/// lookup and replaces the one of the same id.
+pub struct Registry {
+    entries: Vec<Entry>,
+}
+
+/// A line of [`Registry::list`].
+#[derive(Debug)]
+pub struct Listed<'a> {
+    /// The file's name without its ending; a valid id whenever `definition` is.
+    pub id: &'a str,
+    /// The user's file; none for a built-in language.
+    pub file: Option<&'a Path>,
+    pub definition: Result<&'a Definition, &'a DefinitionError>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LanguageError {
+    #[error("unknown language `{}`", asked.escape_debug())]
+    Unknown {
+        asked: String,
+        similar: Vec<LanguageId>,
+    },
+
+    #[error("cannot tell the language of {}", match file { Some(name) => format!("`{}`", name.escape_debug()), None => "this code".to_owned() })]
+    Undetected { file: Option<String> },
+
+    #[error(transparent)]
+    Broken(DefinitionError),
+}
+
+impl LanguageError {
+    /// What the caller can do about it, in one imperative sentence.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::Unknown { similar, .. } => match similar.as_slice() {
+                [] => "Run `hotcell languages` for the list.".to_owned(),
+                [best] => format!("Did you mean `{best}`?"),
+                [best, rest @ ..] => {
+                    let rest: Vec<_> = rest.iter().map(|id| format!("`{id}`")).collect();
+                    format!("Did you mean `{best}`, or {}?", rest.join(" or "))
+                }
+            },
+            Self::Undetected { .. } => "Name the language, as in `--language python`.".to_owned(),
+            Self::Broken(error) => format!("Mend or remove {}.", error.file.display()),
+        })
+    }
+}
+
+impl Registry {
+    /// The built-in languages and those in `<config>/languages`, hotcell's own configuration folder.
+    pub fn load(config: Option<&Path>) -> Self {
+        let mut entries = config
+            .map(|config| user_entries(&config.join("languages")))
+            .unwrap_or_default();
+        let replaced = |id: &str| entries.iter().any(|entry| entry.id == id);
+        let built_in: Vec<Entry> = BUILT_IN
+            .iter()
+            .filter(|(id, _)| !replaced(id))
+            .map(|(id, text)| Entry::built_in(id, text))
+            .collect();
+        entries.extend(built_in);
+        Self { entries }
+    }
+
+    /// The language of a program: the one that was asked for, else by its `#!` line, else by its file's name.
+    pub fn choose(
+        &self,
+        asked: Option<&str>,
+        file: Option<&str>,
+        code: &[u8],
+    ) -> Result<&Definition, LanguageError> {
+        if let Some(asked) = asked {
+            return self.find(asked);
+        }
+        if let Some(found) = self.by_shebang(code)? {
+            return Ok(found);
+        }
+        let extension = file.and_then(|file| Path::new(file).extension()?.to_str());
+        match extension
+            .map(|extension| self.by_extension(extension))
+            .transpose()?
+            .flatten()
+        {
+            Some(found) => Ok(found),
+            None => Err(LanguageError::Undetected {
+                file: file.map(str::to_owned),
+            }),
+        }
+    }
+
+    /// By id or alias, in any case of letters.
+    pub fn find(&self, asked: &str) -> Result<&Definition, LanguageError> {
+        let name = asked.trim().to_ascii_lowercase();
+        if let Some(entry) = self.entries.iter().find(|entry| entry.id == name) {
+            return entry
+                .definition()
+                .map_err(|error| LanguageError::Broken(error.clone()));
+        }
+        let aliased = |definition: &Definition| {
+            definition
+                .aliases
+                .iter()
+                .any(|alias| alias.as_str() == name)
+        };
+        let unknown = || LanguageError::Unknown {
+            asked: asked.to_owned(),
+            similar: self.similar(&name),
+        };
+        self.first(&name, aliased)?.ok_or_else(unknown)
+    }
+
+    /// By a file's extension, without the dot.
+    pub fn by_extension(&self, extension: &str) -> Result<Option<&Definition>, LanguageError> {
+        let extension = extension.to_ascii_lowercase();
+        self.first(&extension, |definition| {
+            definition.extensions.contains(&extension)
+        })
+    }
+
+    /// By a program's first line, if that is a `#!` line we know.
+    pub fn by_shebang(&self, code: &[u8]) -> Result<Option<&Definition>, LanguageError> {
+        let Some(interpreter) = interpreter(code) else {
+            return Ok(None);
+        };
+        let exact = self.first(interpreter, |definition| {
+            definition.shebangs.iter().any(|name| name == interpreter)
+        })?;
+        let plain =
+            interpreter.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+        if exact.is_some() || plain.is_empty() || plain == interpreter {
+            return Ok(exact);
+        }
+        self.first(plain, |definition| {
+            definition.shebangs.iter().any(|name| name == plain)
+        })
+    }
+
+    /// Everything, broken files too, sorted by id.
+    pub fn list(&self) -> Vec<Listed<'_>> {
+        let mut all: Vec<_> = self.entries.iter().map(Entry::listed).collect();
+        all.sort_by_key(|listed| listed.id);
+        all
+    }
+
+    /// The first definition that fits, among those whose text has `word` as a string.
+    ///
+    /// A broken file that mentions the word may have been the one that was meant,
+    /// so its error is the answer when nothing else fits.
+    fn first(
+        &self,
+        word: &str,
+        fits: impl Fn(&Definition) -> bool,
+    ) -> Result<Option<&Definition>, LanguageError> {
+        let quoted = [format!("\"{word}\""), format!("'{word}'")];
+        let mut broken = None;
+        for entry in &self.entries {
+            let text = entry.text().unwrap_or_default();
+            if !quoted.iter().any(|quoted| text.contains(quoted)) {
+                continue;
+            }
+            match entry.definition() {
+                Ok(definition) if fits(definition) => return Ok(Some(definition)),
+                Ok(_) => {}
+                Err(error) => broken = broken.or(Some(error)),
+            }
+        }
+        broken.map_or(Ok(None), |error| Err(LanguageError::Broken(error.clone())))
+    }
+
+    /// At most three ids whose own name or alias is close to `name`, nearest first.
+    fn similar(&self, name: &str) -> Vec<LanguageId> {
+        let mut near: Vec<(usize, &LanguageId)> = Vec::new();
+        for definition in self
+            .entries
+            .iter()
+            .filter_map(|entry| entry.definition().ok())
+        {
+            let names = definition.aliases.iter().chain([&definition.id]);
+            let closest = names
+                .filter_map(|known| closeness(name, known.as_str()))
+                .min();
+            near.extend(closest.map(|distance| (distance, &definition.id)));
+        }
+        near.sort();
+        near.into_iter().take(3).map(|(_, id)| id.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

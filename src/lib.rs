@@ -1,0 +1,23 @@
+//! hotcell runs code that nobody has read, in cells.
+//!
+//! The map, in the order of a request:
+//!
+//! - [`cli`] is the surface of the shell: it translates and nothing more.
+//! - [`engine`] is the one door: every surface runs programs through it.
+//! - [`request`] is a request that has been checked.
+//! - [`language`] knows the languages and finds their runtimes on this host.
+//! - [`plan`] resolves a request into all that a run needs. Pure.
+//! - [`cell`] is a sandbox of the kernel's, seen from async code.
+//! - [`run`] carries a plan out: deadline, output, outcome.
+//! - [`output`] is a result as the world sees it.
+//! - [`doctor`] tests the walls from inside a real cell.
+
+pub mod cell;
+pub mod cli;
+pub mod doctor;
+pub mod engine;
+pub mod language;
+pub mod output;
+pub mod plan;
+pub mod request;
+pub mod run;

@@ -1,0 +1,72 @@
+//! A plan as JSON: the contents of files become their sizes.
+
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+
+use super::RunPlan;
+use crate::request::{FileSource, InputFile};
+
+impl Serialize for RunPlan {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let trees: Vec<Value> = self
+            .trees
+            .iter()
+            // Lossy, since a path need not be UTF-8 and this is for reading.
+            .map(|tree| json!({"host": tree.host.to_string_lossy(), "cell": tree.cell.to_string_lossy()}))
+            .collect();
+        let limits = &self.limits;
+        json!({
+            "language": self.language,
+            "runtime": {"command": self.runtime.command, "path": self.runtime.path.to_string_lossy()},
+            "argv": self.argv,
+            "env": self.env,
+            "trees": trees,
+            "source": {"path": self.source.path, "bytes": self.source.bytes.len()},
+            "files": self.files.iter().map(file).collect::<Vec<_>>(),
+            "timeout_ms": u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
+            "limits": {
+                "memory": limits.memory,
+                "tasks": limits.tasks,
+                "cpus": limits.cpus,
+                "cpu_seconds": limits.cpu_seconds,
+                "file_size": limits.file_size,
+                "open_files": limits.open_files,
+                "workspace": limits.workspace,
+                "workspace_inodes": limits.workspace_inodes,
+                "tmp": limits.tmp,
+                "shm": limits.shm,
+                "output": self.output_limit,
+            },
+            "notes": self.notes,
+        })
+        .serialize(serializer)
+    }
+}
+
+fn file(file: &InputFile) -> Value {
+    let mode = format!("{:04o}", file.mode);
+    match &file.source {
+        FileSource::Bytes(bytes) => json!({"path": file.path, "bytes": bytes.len(), "mode": mode}),
+        FileSource::HostFile(from) | FileSource::HostFolder(from) => {
+            json!({"path": file.path, "from": from.to_string_lossy(), "mode": mode})
+        }
+    }
+}
+
+pub(super) fn seconds(duration: Duration) -> String {
+    format!("{} s", duration.as_secs_f64())
+}
+
+/// A size in the largest unit that shows it whole.
+pub(super) fn bytes(size: u64) -> String {
+    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    match units
+        .iter()
+        .find(|(_, shift)| size > 0 && size.is_multiple_of(1 << shift))
+    {
+        Some((unit, shift)) => format!("{} {unit}", size >> shift),
+        None => format!("{size} bytes"),
+    }
+}

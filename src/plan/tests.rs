@@ -1,0 +1,183 @@
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::*;
+use crate::request::AskedLimits;
+
+fn definition() -> Definition {
+    let text = r#"
+name = "Snake"
+extensions = ["sn"]
+runtime.commands = ["snake"]
+source.file = "main.sn"
+run.argv = ["{runtime}", "-u", "{file}", "{args...}"]
+env = { SNAKE = "1", LANG = "snake" }
+failure.memory = ["{file}: full"]
+"#;
+    Definition::parse("snake", text, Path::new("snake.toml")).unwrap()
+}
+
+fn in_usr() -> Runtime {
+    Runtime {
+        command: "snake".to_owned(),
+        path: PathBuf::from("/usr/bin/snake3"),
+        program: "/usr/bin/snake3".to_owned(),
+        prefix: None,
+        libraries: Vec::new(),
+    }
+}
+
+fn elsewhere() -> Runtime {
+    Runtime {
+        path: PathBuf::from("/home/ann/.snakes/3/bin/snake3"),
+        program: "/opt/snake/bin/snake3".to_owned(),
+        prefix: Some(Tree {
+            host: PathBuf::from("/home/ann/.snakes/3"),
+            cell: PathBuf::from("/opt/snake"),
+        }),
+        libraries: vec!["/opt/snake/lib".to_owned()],
+        ..in_usr()
+    }
+}
+
+fn request() -> RunRequest {
+    RunRequest::new("hiss").unwrap()
+}
+
+fn planned(request: RunRequest) -> RunPlan {
+    plan(request, &definition(), &in_usr(), &Defaults::default()).unwrap()
+}
+
+#[test]
+fn a_plan_is_printed_whole_but_for_the_contents_of_files() {
+    let file = InputFile::from_bytes(CellPath::parse("data/in").unwrap(), "12345");
+    let request = request()
+        .args(["a b", "{file}"])
+        .unwrap()
+        .env([("SNAKE", "2")])
+        .unwrap()
+        .files([file])
+        .unwrap();
+
+    let plan = plan(request, &definition(), &elsewhere(), &Defaults::default()).unwrap();
+
+    let expected = json!({
+        "language": "snake",
+        "runtime": {"command": "snake", "path": "/home/ann/.snakes/3/bin/snake3"},
+        "argv": ["/opt/snake/bin/snake3", "-u", "main.sn", "a b", "{file}"],
+        "env": {
+            "HOME": "/workspace/.home",
+            "LANG": "snake",
+            "LD_LIBRARY_PATH": "/opt/snake/lib",
+            "PATH": "/opt/snake/bin:/usr/local/bin:/usr/bin:/bin",
+            "SNAKE": "2",
+            "TMPDIR": "/tmp",
+        },
+        "trees": [{"host": "/home/ann/.snakes/3", "cell": "/opt/snake"}],
+        "source": {"path": "main.sn", "bytes": 4},
+        "files": [{"path": "data/in", "bytes": 5, "mode": "0644"}],
+        "timeout_ms": 30_000,
+        "limits": {
+            "memory": 512 << 20,
+            "tasks": 128,
+            "cpus": 1.0,
+            "cpu_seconds": 31,
+            "file_size": 256 << 20,
+            "open_files": 1024,
+            "workspace": 384 << 20,
+            "workspace_inodes": 100_000,
+            "tmp": 256 << 20,
+            "shm": 64 << 20,
+            "output": 256 << 20,
+        },
+        "notes": [],
+    });
+    assert_eq!(serde_json::to_value(&plan).unwrap(), expected);
+}
+
+#[test]
+fn a_runtime_in_usr_adds_nothing_to_the_cell() {
+    let plan = planned(request());
+    assert_eq!(plan.trees, []);
+    assert_eq!(plan.argv, ["/usr/bin/snake3", "-u", "main.sn"]);
+    assert_eq!(plan.env["PATH"], "/usr/local/bin:/usr/bin:/bin");
+    assert_eq!(plan.env.get("LD_LIBRARY_PATH"), None);
+}
+
+#[test]
+fn a_file_of_the_language_keeps_its_name_and_any_other_does_not() {
+    let path = |name: &str| planned(request().named(name)).source.path.to_string();
+    assert_eq!(path("examples/hello.sn"), "hello.sn");
+    assert_eq!(path("HELLO.SN"), "HELLO.SN");
+    assert_eq!(path("hello.txt"), "main.sn");
+    assert_eq!(path("hello"), "main.sn");
+}
+
+#[test]
+fn a_file_name_is_never_read_as_an_option() {
+    let plan = planned(request().named("-c.sn"));
+    assert_eq!(plan.source.path.as_str(), "-c.sn");
+    assert_eq!(plan.argv[2], "./-c.sn");
+}
+
+#[test]
+fn the_failures_first_words_know_the_files_name() {
+    let plan = planned(request().named("eat.sn"));
+    assert!(plan.failure.ran_out_of_memory(b"eat.sn: full\n"));
+    assert!(!plan.failure.ran_out_of_memory(b"main.sn: full\n"));
+}
+
+#[test]
+fn a_file_may_not_take_the_programs_place() {
+    let file = InputFile::from_bytes(CellPath::parse("main.sn").unwrap(), "x");
+    let error = plan(
+        request().files([file]).unwrap(),
+        &definition(),
+        &in_usr(),
+        &Defaults::default(),
+    )
+    .unwrap_err();
+    assert_eq!(error.to_string(), "two files have the path `main.sn`");
+}
+
+#[test]
+fn what_is_asked_for_is_given_within_its_bounds_and_a_change_is_told() {
+    let asked = AskedLimits {
+        timeout: Some(Duration::from_secs(3600)),
+        memory: Some(64 << 20),
+        tasks: Some(5000),
+        cpus: Some(2.5),
+        output: Some(1000),
+    };
+    let plan = planned(request().limits(asked).unwrap());
+
+    assert_eq!(plan.timeout, Duration::from_secs(600));
+    assert_eq!(plan.output_limit, 1000);
+    let limits = Limits {
+        memory: 64 << 20,
+        tasks: 4096,
+        cpus: 2.5,
+        cpu_seconds: 1501,
+        workspace: 48 << 20,
+        tmp: 32 << 20,
+        shm: 16 << 20,
+        ..Limits::default()
+    };
+    assert_eq!(plan.limits, limits);
+    let notes = [
+        "timeout: 3600 s was asked for, 600 s is the most allowed and was used",
+        "processes: 5000 was asked for, 4096 is the most allowed and was used",
+    ];
+    assert_eq!(plan.notes, notes);
+
+    let tiny = AskedLimits {
+        memory: Some(1001),
+        ..Default::default()
+    };
+    let notes = planned(request().limits(tiny).unwrap()).notes;
+    assert_eq!(
+        notes,
+        ["memory: 1001 bytes was asked for, 16 MiB is the least allowed and was used"]
+    );
+}

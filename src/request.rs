@@ -1,0 +1,268 @@
+//! A request to run a program, valid by construction.
+//!
+//! Surfaces build a [`RunRequest`] from what a caller sent; every check of the
+//! caller's words is here. Nothing here knows which languages exist or what
+//! this host can do.
+
+mod cell_path;
+mod files;
+mod limits;
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use cell_path::{BadCellPath, CellPath};
+pub use files::{FileSource, InputFile};
+pub use limits::{AskedLimits, parse_count, parse_cpus, parse_duration, parse_size};
+
+/// One program to run, with its surroundings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunRequest {
+    code: Vec<u8>,
+    language: Option<String>,
+    file_name: Option<CellPath>,
+    args: Vec<String>,
+    env: BTreeMap<String, String>,
+    files: Vec<InputFile>,
+    limits: AskedLimits,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    #[error("there is no code to run")]
+    EmptyCode,
+
+    #[error("{what} has a NUL byte")]
+    Nul { what: String },
+
+    #[error("`{}` is not a name of an environment variable", .0.escape_debug())]
+    BadVariable(String),
+
+    #[error("`{}` is not {expected}", value.escape_debug())]
+    BadNumber {
+        value: String,
+        expected: &'static str,
+    },
+
+    #[error("{what} is longer than {most} bytes")]
+    TooLong { what: String, most: usize },
+
+    #[error(transparent)]
+    BadPath(#[from] BadCellPath),
+
+    #[error("two files have the path `{0}`")]
+    SamePath(CellPath),
+
+    #[error("cannot read `{}`", path.display())]
+    HostFile { path: PathBuf, source: io::Error },
+}
+
+impl RequestError {
+    /// What the caller can do about it, in one imperative sentence.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::EmptyCode => "Give a file, `-c CODE`, or code on standard input.",
+            Self::Nul { what } if what == "the code" => "Save the program as UTF-8 text.",
+            Self::Nul { .. } | Self::TooLong { .. } => "Pass it in a file.",
+            Self::BadVariable(_) => {
+                "Use letters, digits and `_`, not starting with a digit: `NAME=value`."
+            }
+            Self::BadPath(_) => "Use a relative path inside the workspace, such as `data/in.csv`.",
+            Self::SamePath(_) => "Give one of them another path: `--file HOST:CELL`.",
+            Self::HostFile { source, .. } => match source.kind() {
+                io::ErrorKind::NotFound => "Check the path.",
+                io::ErrorKind::PermissionDenied => "Check who may read it.",
+                _ => return None,
+            },
+            Self::BadNumber { .. } => return None,
+        };
+        Some(hint.to_owned())
+    }
+}
+
+/// The kernel's bound on one argument or variable, with its NUL.
+const LONGEST_STRING: usize = (128 << 10) - 1;
+/// The kernel takes a quarter of the 8 MiB stack for arguments and environment; half of that leaves room for ours.
+const LONGEST_TOTAL: usize = 1 << 20;
+
+impl RunRequest {
+    pub fn new(code: impl Into<Vec<u8>>) -> Result<Self, RequestError> {
+        let code = code.into();
+        if code.contains(&0) {
+            return Err(RequestError::Nul {
+                what: "the code".to_owned(),
+            });
+        }
+        let text = code.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&code);
+        if text.iter().all(u8::is_ascii_whitespace) {
+            return Err(RequestError::EmptyCode);
+        }
+        Ok(Self {
+            // bash takes the mark for a part of the first command; no language needs it.
+            code: if text.len() == code.len() {
+                code
+            } else {
+                text.to_vec()
+            },
+            language: None,
+            file_name: None,
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            files: Vec::new(),
+            limits: AskedLimits::default(),
+        })
+    }
+
+    /// The language by any of its names; whether it exists is for the registry to say.
+    pub fn language(mut self, name: impl Into<String>) -> Self {
+        self.language = Some(name.into());
+        self
+    }
+
+    /// The program's file, of which the last part is kept. It is only a hint, so an odd name is no error.
+    pub fn named(mut self, file: impl AsRef<Path>) -> Self {
+        let name = file.as_ref().file_name().and_then(OsStr::to_str);
+        self.file_name = name.and_then(|name| CellPath::parse(name).ok());
+        self
+    }
+
+    pub fn args(
+        mut self,
+        args: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Result<Self, RequestError> {
+        self.args.extend(args.into_iter().map(Into::into));
+        for (at, arg) in self.args.iter().enumerate() {
+            check_string(&format!("argument {}", at + 1), arg)?;
+        }
+        self.check_total()
+    }
+
+    pub fn env(
+        mut self,
+        env: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>,
+    ) -> Result<Self, RequestError> {
+        for (name, value) in env {
+            let (name, value) = (name.into(), value.into());
+            check_variable(&name, &value)?;
+            self.env.insert(name, value);
+        }
+        self.check_total()
+    }
+
+    pub fn files(
+        mut self,
+        files: impl IntoIterator<Item = InputFile>,
+    ) -> Result<Self, RequestError> {
+        for file in files {
+            if self.files.iter().any(|other| other.path == file.path) {
+                return Err(RequestError::SamePath(file.path));
+            }
+            self.files.push(file);
+        }
+        Ok(self)
+    }
+
+    pub fn limits(mut self, limits: AskedLimits) -> Result<Self, RequestError> {
+        limits.check()?;
+        self.limits = limits;
+        Ok(self)
+    }
+
+    /// Never empty, no NUL, no byte order mark; not always UTF-8.
+    pub fn code(&self) -> &[u8] {
+        &self.code
+    }
+
+    pub fn asked_language(&self) -> Option<&str> {
+        self.language.as_deref()
+    }
+
+    pub fn file_name(&self) -> Option<&CellPath> {
+        self.file_name.as_ref()
+    }
+
+    pub fn asked_limits(&self) -> &AskedLimits {
+        &self.limits
+    }
+
+    /// Takes the request apart for the plan, without copying the program.
+    pub(crate) fn into_parts(self) -> Parts {
+        let Self {
+            code,
+            args,
+            env,
+            files,
+            ..
+        } = self;
+        Parts {
+            code,
+            args,
+            env,
+            files,
+        }
+    }
+
+    fn check_total(self) -> Result<Self, RequestError> {
+        let args: usize = self.args.iter().map(|arg| arg.len() + 9).sum();
+        let env: usize = self
+            .env
+            .iter()
+            .map(|(name, value)| name.len() + value.len() + 10)
+            .sum();
+        if args + env > LONGEST_TOTAL {
+            let what = "the arguments and environment together".to_owned();
+            return Err(RequestError::TooLong {
+                what,
+                most: LONGEST_TOTAL,
+            });
+        }
+        Ok(self)
+    }
+}
+
+/// What a plan keeps of a request as it is.
+pub(crate) struct Parts {
+    pub code: Vec<u8>,
+    pub args: Vec<String>,
+    pub env: BTreeMap<String, String>,
+    pub files: Vec<InputFile>,
+}
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Whether a variable can be in a program's environment: `[A-Za-z_][A-Za-z0-9_]*`, no NUL.
+pub fn check_variable(name: &str, value: &str) -> Result<(), RequestError> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if name.is_empty() || name.as_bytes()[0].is_ascii_digit() || !name.bytes().all(plain) {
+        return Err(RequestError::BadVariable(name.to_owned()));
+    }
+    let what = format!("variable `{name}`");
+    check_string(&what, value)?;
+    if name.len() + 1 + value.len() > LONGEST_STRING {
+        return Err(RequestError::TooLong {
+            what,
+            most: LONGEST_STRING,
+        });
+    }
+    Ok(())
+}
+
+fn check_string(what: &str, text: &str) -> Result<(), RequestError> {
+    if text.contains('\0') {
+        return Err(RequestError::Nul {
+            what: what.to_owned(),
+        });
+    }
+    if text.len() > LONGEST_STRING {
+        return Err(RequestError::TooLong {
+            what: what.to_owned(),
+            most: LONGEST_STRING,
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

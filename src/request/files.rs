@@ -1,0 +1,139 @@
+//! Files that a request brings along into the workspace.
+
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::{CellPath, RequestError};
+
+/// One file or folder to be placed in the workspace before the program starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputFile {
+    pub path: CellPath,
+    pub source: FileSource,
+    /// Permission bits; for a folder, those of its files are their own.
+    pub mode: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileSource {
+    Bytes(Vec<u8>),
+    /// A file of the host, absolute or relative to where we were started.
+    HostFile(PathBuf),
+    /// A folder of the host, to be placed with all that is in it.
+    HostFolder(PathBuf),
+}
+
+impl InputFile {
+    pub fn from_bytes(path: CellPath, bytes: impl Into<Vec<u8>>) -> Self {
+        Self {
+            path,
+            source: FileSource::Bytes(bytes.into()),
+            mode: 0o644,
+        }
+    }
+
+    /// Reads `HOST` or `HOST:CELL`, and checks that the host's file is there and can be read.
+    ///
+    /// Without `CELL` the file keeps its name; a `CELL` that ends in `/` is a
+    /// folder to put it in. A host path with a colon is taken whole if it exists.
+    pub fn from_argument(argument: &str) -> Result<Self, RequestError> {
+        match argument.rsplit_once(':') {
+            Some((host, cell)) if !Path::new(argument).exists() => {
+                Self::from_host(Path::new(host), Some(cell))
+            }
+            _ => Self::from_host(Path::new(argument), None),
+        }
+    }
+
+    fn from_host(host: &Path, cell: Option<&str>) -> Result<Self, RequestError> {
+        let fail = |source| RequestError::HostFile {
+            path: host.to_owned(),
+            source,
+        };
+        let found = fs::metadata(host).map_err(fail)?;
+        let source = if found.is_dir() {
+            fs::read_dir(host).map_err(fail)?;
+            FileSource::HostFolder(host.to_owned())
+        } else if found.is_file() {
+            File::open(host).map_err(fail)?;
+            FileSource::HostFile(host.to_owned())
+        } else {
+            // Opening a pipe or a device could wait for ever.
+            return Err(fail(std::io::Error::other("neither a file nor a folder")));
+        };
+        let name = host
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
+        let path = match cell {
+            None => CellPath::parse(name)?,
+            Some(folder) if folder.ends_with('/') => CellPath::parse(&format!("{folder}{name}"))?,
+            Some(cell) => CellPath::parse(cell)?,
+        };
+        let mode = if found.permissions().mode() & 0o111 != 0 {
+            0o755
+        } else {
+            0o644
+        };
+        Ok(Self { path, source, mode })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_file_keeps_its_name_unless_another_is_given() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("in.csv"), "x").unwrap();
+        fs::write(at("a:b"), "x").unwrap();
+        fs::create_dir(at("data")).unwrap();
+        let read = |argument: String| {
+            let file = InputFile::from_argument(&format!("{}/{argument}", folder.path().display()))
+                .unwrap();
+            (file.path.to_string(), file.source, file.mode)
+        };
+
+        let file = || FileSource::HostFile(at("in.csv"));
+        assert_eq!(
+            read("in.csv".to_owned()),
+            ("in.csv".to_owned(), file(), 0o644)
+        );
+        assert_eq!(
+            read("in.csv:x/y.csv".to_owned()),
+            ("x/y.csv".to_owned(), file(), 0o644)
+        );
+        assert_eq!(
+            read("in.csv:x/".to_owned()),
+            ("x/in.csv".to_owned(), file(), 0o644)
+        );
+        assert_eq!(
+            read("a:b".to_owned()),
+            ("a:b".to_owned(), FileSource::HostFile(at("a:b")), 0o644)
+        );
+        assert_eq!(
+            read("data".to_owned()).1,
+            FileSource::HostFolder(at("data"))
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_missing_odd_or_placed_outside_is_an_error() {
+        let missing = InputFile::from_argument("/nowhere/in.csv").unwrap_err();
+        assert_eq!(missing.to_string(), "cannot read `/nowhere/in.csv`");
+        assert_eq!(missing.hint().unwrap(), "Check the path.");
+        for odd in [
+            "/dev/null",
+            "/dev/null:x",
+            ".",
+            "/etc/passwd:/etc/passwd",
+            "/etc/passwd:../x",
+            "",
+        ] {
+            assert!(InputFile::from_argument(odd).is_err(), "{odd}");
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! Carrying a plan out: from a cell that is asked for to a result.
+//!
+//! One task watches everything at once: what the cell says, the deadline, what
+//! it uses, how much it prints, and whether anybody still wants the answer.
+//! However a run ends, what it printed until then comes back.
+
+mod capture;
+mod outcome;
+
+use std::future::Future;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use jail::cgroup::{Cgroups, Usage};
+use jail::{Event, Exit, Jail, JailError, Policy};
+use rustix::pipe::{PipeFlags, pipe_with};
+use tokio::io::AsyncWriteExt;
+use tokio::net::unix::pipe;
+use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval, sleep_until, timeout};
+
+use crate::cell::{Cell, Isolation, PlaceError, Requirement, place};
+use crate::plan::RunPlan;
+use crate::request::InputFile;
+
+use capture::{Ceiling, capture};
+
+pub use capture::{Captured, OutputEvent, Stream};
+pub use outcome::{Outcome, Spent};
+
+/// How long a cell may take to build its walls. Far above what it takes: this
+/// only ends a wait for something that is stuck.
+const SETUP: Duration = Duration::from_secs(20);
+/// How long after the end of a cell its pipes may still hold output.
+const DRAIN: Duration = Duration::from_millis(200);
+/// How often a cell's use is looked at.
+const WATCH: Duration = Duration::from_millis(100);
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct RunResult {
+    pub outcome: Outcome,
+    pub stdout: Captured,
+    pub stderr: Captured,
+    pub duration: Duration,
+    pub spent: Spent,
+    pub isolation: Isolation,
+}
+
+/// Why a program never got its chance.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Jail(#[from] JailError),
+
+    #[error("this host cannot build a wall that the run needs: {name}: {detail}")]
+    Wall { name: &'static str, detail: String },
+
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+
+    #[error("the cell was lost while it was being made")]
+    Lost,
+
+    #[error("the cell took too long to be made")]
+    Slow,
+
+    #[error("could not make a pipe: {0}")]
+    Pipe(io::Error),
+}
+
+impl StartError {
+    /// What the caller can do about it, in one imperative sentence.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Jail(error) => error.hint(),
+            Self::Wall { .. } => Some(
+                "Mend it (`hotcell doctor` says how), or accept a weaker sandbox with `--allow-reduced`.",
+            ),
+            Self::Lost | Self::Slow => Some("Try again; if it stays so, run `hotcell doctor`."),
+            Self::Place(_) | Self::Pipe(_) => None,
+        }
+    }
+}
+
+/// What a run needs besides its plan.
+pub struct Surface {
+    /// What the program reads.
+    pub stdin: Stdin,
+    /// Where output goes while it comes. When the receiver is slow the program
+    /// waits, as with any pipe; when it is gone the program does not notice.
+    pub events: mpsc::Sender<OutputEvent>,
+    pub requirement: Requirement,
+}
+
+/// A program's standard input.
+pub enum Stdin {
+    Empty,
+    Bytes(Vec<u8>),
+    /// Whatever arrives here, until the sender is gone.
+    Stream(mpsc::Receiver<Vec<u8>>),
+}
+
+/// Runs `plan` in a cell of `jail` until it ends or `cancelled` does.
+///
+/// Dropping the future ends the cell too.
+pub async fn run(
+    jail: Arc<Jail>,
+    cgroups: &Cgroups,
+    plan: &RunPlan,
+    surface: Surface,
+    cancelled: impl Future<Output = ()>,
+) -> Result<RunResult, StartError> {
+    let pipes = Pipes::make(matches!(surface.stdin, Stdin::Empty)).map_err(StartError::Pipe)?;
+    let mut cell = Cell::start(jail, policy(plan), pipes.theirs).await?;
+    let ready = make_ready(&mut cell, cgroups, plan, surface.requirement);
+    let isolation = timeout(SETUP, ready)
+        .await
+        .map_err(|_| StartError::Slow)??;
+
+    let ceiling = Ceiling::new(plan.output_limit);
+    let [stdout, stderr] = [
+        (Stream::Stdout, pipes.stdout),
+        (Stream::Stderr, pipes.stderr),
+    ]
+    .map(|(stream, reader)| Pump::start(stream, reader, ceiling.clone(), surface.events.clone()));
+    drop(surface.events);
+    let feeder = pipes
+        .stdin
+        .map(|pipe| Task::start(feed(pipe, surface.stdin)));
+
+    let started = Instant::now();
+    cell.go().map_err(|_| StartError::Lost)?;
+    let mut watch = Watch {
+        cell,
+        plan,
+        usage: Usage::default(),
+        exit: None,
+    };
+    let ended = watch
+        .until_end(&ceiling, started + plan.timeout, cancelled)
+        .await;
+    watch.usage = watch.cell.usage();
+    let duration = started.elapsed();
+    watch.cell.kill();
+    drop(feeder);
+    let deadline = tokio::time::Instant::now() + DRAIN;
+    let (stdout, stderr) = (stdout.finish(deadline).await, stderr.finish(deadline).await);
+    Ok(RunResult {
+        outcome: watch.judge(ended, &stderr),
+        spent: Spent::new(&watch.usage, watch.exit),
+        stdout,
+        stderr,
+        duration,
+        isolation,
+    })
+}
+
+fn policy(plan: &RunPlan) -> Policy {
+    let variable = |(name, value): (&String, &String)| format!("{name}={value}").into();
+    Policy {
+        argv: plan.argv.iter().map(Into::into).collect(),
+        env: plan.env.iter().map(variable).collect(),
+        limits: plan.limits.clone(),
+    }
+}
+
+/// Fills the cell's workspace while it builds its walls, and checks those.
+async fn make_ready(
+    cell: &mut Cell,
+    cgroups: &Cgroups,
+    plan: &RunPlan,
+    requirement: Requirement,
+) -> Result<Isolation, StartError> {
+    let mut missing = None;
+    loop {
+        match cell.next_event().await.map_err(|_| StartError::Lost)? {
+            Event::Ready { missing: found } => {
+                missing = Some(found);
+                fill(cell, plan).await?;
+            }
+            Event::Locked { landlock, seccomp } => {
+                let missing = missing.ok_or(StartError::Lost)?;
+                let isolation = Isolation::new(&missing, landlock, seccomp, cgroups);
+                return match isolation.lacks(requirement) {
+                    None => Ok(isolation),
+                    Some(wall) => Err(StartError::Wall {
+                        name: wall.name,
+                        detail: wall.detail.clone(),
+                    }),
+                };
+            }
+            Event::Failed(failed) => return Err(JailError::from(failed).into()),
+            Event::Exited(_) | Event::Gone => return Err(StartError::Lost),
+        }
+    }
+}
+
+async fn fill(cell: &Cell, plan: &RunPlan) -> Result<(), StartError> {
+    let workspace = cell.workspace().ok_or(StartError::Lost)?;
+    let workspace = workspace.try_clone_to_owned().map_err(StartError::Pipe)?;
+    let uid = cell.uid();
+    let source = InputFile::from_bytes(plan.source.path.clone(), plan.source.bytes.clone());
+    let files: Vec<InputFile> = [source].into_iter().chain(plan.files.clone()).collect();
+    let placed = tokio::task::spawn_blocking(move || place(workspace.as_fd(), uid, &files)).await;
+    Ok(placed.map_err(|_| StartError::Lost)??)
+}
+
+/// A running cell and what is known of it.
+struct Watch<'a> {
+    cell: Cell,
+    plan: &'a RunPlan,
+    usage: Usage,
+    exit: Option<Exit>,
+}
+
+/// Why the watch was over.
+enum End {
+    Exited,
+    Gone,
+    Deadline,
+    Memory,
+    Output,
+    Cancelled,
+}
+
+impl Watch<'_> {
+    async fn until_end(
+        &mut self,
+        ceiling: &Ceiling,
+        deadline: Instant,
+        cancelled: impl Future<Output = ()>,
+    ) -> End {
+        let mut look = interval(WATCH);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut cancelled = std::pin::pin!(cancelled);
+        loop {
+            tokio::select! {
+                event = self.cell.next_event() => match event {
+                    Ok(Event::Exited(exit)) => {
+                        self.exit = Some(exit);
+                        return End::Exited;
+                    }
+                    Ok(Event::Gone) | Err(_) => return End::Gone,
+                    Ok(Event::Failed(_)) => return End::Gone,
+                    Ok(Event::Ready { .. } | Event::Locked { .. }) => {}
+                },
+                () = sleep_until(deadline.into()) => return End::Deadline,
+                () = ceiling.reached() => return End::Output,
+                () = &mut cancelled => return End::Cancelled,
+                _ = look.tick() => {
+                    self.usage = self.cell.usage();
+                    // One process killed is the whole run out of memory: what is
+                    // left of it would only pretend to have worked.
+                    if self.is_out_of_memory() {
+                        return End::Memory;
+                    }
+                }
+            }
+        }
+    }
+
+    fn is_out_of_memory(&self) -> bool {
+        self.usage.oom_kills > 0 || self.usage.memory_now > self.plan.limits.memory
+    }
+
+    fn is_at_process_limit(&self) -> bool {
+        let tasks = u64::from(self.plan.limits.tasks);
+        let left = self.exit.map_or(0, |exit| u64::from(exit.left));
+        self.usage.tasks_refused > 0 || self.usage.tasks_now >= tasks || left + 1 >= tasks
+    }
+
+    fn judge(&self, end: End, stderr: &Captured) -> Outcome {
+        let outcome = match (&end, self.exit) {
+            (End::Deadline, _) => Outcome::TimedOut,
+            (End::Output, _) => Outcome::TooMuchOutput,
+            (End::Cancelled, _) => Outcome::Cancelled,
+            (End::Memory, _) => Outcome::OutOfMemory,
+            (_, Some(exit)) => Outcome::from_exit(exit, self.is_at_process_limit()),
+            (_, None) => Outcome::Lost,
+        };
+        let failed = !matches!(outcome, Outcome::Exited { code: 0, .. });
+        match end {
+            End::Exited | End::Gone if self.usage.oom_kills > 0 => Outcome::OutOfMemory,
+            // A runtime that met the limit first says so in its own words.
+            End::Exited if failed && self.plan.failure.ran_out_of_memory(stderr.tail()) => {
+                Outcome::OutOfMemory
+            }
+            _ => outcome,
+        }
+    }
+}
+
+/// The pipes of a run: the program's ends and ours.
+struct Pipes {
+    theirs: [OwnedFd; 3],
+    stdin: Option<pipe::Sender>,
+    stdout: pipe::Receiver,
+    stderr: pipe::Receiver,
+}
+
+impl Pipes {
+    fn make(no_stdin: bool) -> io::Result<Self> {
+        let (stdin, feeding) = if no_stdin {
+            (std::fs::File::open("/dev/null")?.into(), None)
+        } else {
+            let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+            (reader, Some(writer))
+        };
+        let (stdout, stdout_theirs) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (stderr, stderr_theirs) = pipe_with(PipeFlags::CLOEXEC)?;
+        // Only our ends become non-blocking: the flag belongs to each end alone.
+        Ok(Self {
+            theirs: [stdin, stdout_theirs, stderr_theirs],
+            stdin: feeding.map(pipe::Sender::from_owned_fd).transpose()?,
+            stdout: pipe::Receiver::from_owned_fd(stdout)?,
+            stderr: pipe::Receiver::from_owned_fd(stderr)?,
+        })
+    }
+}
+
+/// A spawned task that ends with its owner.
+struct Task(tokio::task::JoinHandle<()>);
+
+impl Task {
+    fn start(work: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self(tokio::spawn(work))
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// One stream on its way out of the cell.
+struct Pump {
+    task: Task,
+    captured: Arc<Mutex<Captured>>,
+}
+
+impl Pump {
+    fn start(
+        stream: Stream,
+        reader: pipe::Receiver,
+        ceiling: Arc<Ceiling>,
+        events: mpsc::Sender<OutputEvent>,
+    ) -> Self {
+        let captured = Arc::new(Mutex::default());
+        let work = capture(stream, reader, ceiling, events, Arc::clone(&captured));
+        // A pipe that cannot be read any more has been read to its end.
+        let task = Task::start(async { drop(work.await) });
+        Self { task, captured }
+    }
+
+    /// Waits for the end of the stream, but no longer than `deadline`: something
+    /// may hold the pipe without writing to it.
+    async fn finish(mut self, deadline: tokio::time::Instant) -> Captured {
+        let _ = tokio::time::timeout_at(deadline, &mut self.task.0).await;
+        let mut captured = self.captured.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *captured)
+    }
+}
+
+async fn feed(mut pipe: pipe::Sender, stdin: Stdin) {
+    // A program that does not read its input is no failure of anything.
+    match stdin {
+        Stdin::Empty => {}
+        Stdin::Bytes(bytes) => drop(pipe.write_all(&bytes).await),
+        Stdin::Stream(mut pieces) => {
+            while let Some(bytes) = pieces.recv().await {
+                if pipe.write_all(&bytes).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}

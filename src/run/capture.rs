@@ -1,0 +1,181 @@
+//! Reading what a program prints.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tokio::sync::{Notify, mpsc};
+
+/// How much of a stream is kept in memory: the first three quarters of it from
+/// the beginning, the rest from the end.
+const KEPT: usize = 1 << 20;
+const HEAD: usize = KEPT / 4 * 3;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    Stdout,
+    Stderr,
+}
+
+/// A piece of output, as it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputEvent {
+    pub stream: Stream,
+    pub bytes: Vec<u8>,
+}
+
+/// What was kept of a stream.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Captured {
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    /// Bytes that the program wrote in all.
+    pub total: u64,
+}
+
+impl Captured {
+    pub fn is_truncated(&self) -> bool {
+        self.total > (self.head.len() + self.tail.len()) as u64
+    }
+
+    /// The kept bytes as text, with a line in the gap if there is one.
+    ///
+    /// What is not UTF-8 becomes the replacement character; a character that the
+    /// gap cut in two does too.
+    pub fn to_text(&self) -> String {
+        if !self.is_truncated() {
+            let whole = [&self.head[..], &self.tail[..]].concat();
+            return String::from_utf8_lossy(&whole).into_owned();
+        }
+        let left_out = self.total - (self.head.len() + self.tail.len()) as u64;
+        format!(
+            "{}\n[... {left_out} bytes left out ...]\n{}",
+            String::from_utf8_lossy(&self.head),
+            String::from_utf8_lossy(&self.tail)
+        )
+    }
+
+    /// The last bytes of the stream.
+    pub fn tail(&self) -> &[u8] {
+        if self.tail.is_empty() {
+            &self.head
+        } else {
+            &self.tail
+        }
+    }
+
+    fn add(&mut self, mut bytes: &[u8]) {
+        self.total += bytes.len() as u64;
+        let room = HEAD - self.head.len();
+        let (first, rest) = bytes.split_at(room.min(bytes.len()));
+        self.head.extend_from_slice(first);
+        bytes = rest;
+        let room = KEPT - HEAD;
+        bytes = &bytes[bytes.len().saturating_sub(room)..];
+        let over = (self.tail.len() + bytes.len()).saturating_sub(room);
+        self.tail.drain(..over);
+        self.tail.extend_from_slice(bytes);
+    }
+}
+
+/// The hard ceiling over both streams of a run.
+#[derive(Debug)]
+pub struct Ceiling {
+    left: AtomicU64,
+    reached: Notify,
+}
+
+impl Ceiling {
+    pub fn new(bytes: u64) -> Arc<Self> {
+        Arc::new(Self {
+            left: AtomicU64::new(bytes),
+            reached: Notify::new(),
+        })
+    }
+
+    /// Waits until more than the ceiling has been printed.
+    pub async fn reached(&self) {
+        self.reached.notified().await;
+    }
+
+    fn count(&self, bytes: u64) {
+        let take = |left: u64| left.checked_sub(bytes);
+        let all = self
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        if all.is_err() {
+            self.reached.notify_one();
+        }
+    }
+}
+
+/// Copies `reader` to `events` until end of file, keeping its head and tail.
+///
+/// The pipe is always read to its end: past what is kept, and after the receiver
+/// has gone. A slow receiver slows the program down, as any pipe would.
+pub async fn capture(
+    stream: Stream,
+    mut reader: pipe::Receiver,
+    ceiling: Arc<Ceiling>,
+    events: mpsc::Sender<OutputEvent>,
+    captured: Arc<std::sync::Mutex<Captured>>,
+) -> io::Result<()> {
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let read = reader.read(&mut buffer).await?;
+        if read == 0 {
+            return Ok(());
+        }
+        let bytes = &buffer[..read];
+        captured
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .add(bytes);
+        ceiling.count(read as u64);
+        if !events.is_closed() {
+            let bytes = bytes.to_vec();
+            let _ = events.send(OutputEvent { stream, bytes }).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_is_kept_whole() {
+        let mut captured = Captured::default();
+        captured.add(b"hello ");
+        captured.add(b"world");
+        assert!(!captured.is_truncated());
+        assert_eq!(captured.to_text(), "hello world");
+    }
+
+    #[test]
+    fn of_more_the_beginning_and_the_end_are_kept_and_the_gap_is_named() {
+        for piece in [1 << 10, 1 << 20, 3 << 20] {
+            let mut captured = Captured::default();
+            let input: Vec<u8> = (0..3_u32 << 20).map(|i| b'a' + (i % 23) as u8).collect();
+            input.chunks(piece).for_each(|chunk| captured.add(chunk));
+            assert!(captured.is_truncated());
+            assert_eq!(captured.total, 3 << 20);
+            assert_eq!(captured.head, input[..HEAD]);
+            assert_eq!(captured.tail, input[input.len() - (KEPT - HEAD)..]);
+            assert!(
+                captured
+                    .to_text()
+                    .contains("[... 2097152 bytes left out ...]")
+            );
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_become_replacement_characters() {
+        let mut captured = Captured::default();
+        captured.add(b"a\xff\x00b");
+        assert_eq!(captured.to_text(), "a\u{fffd}\0b");
+    }
+}

@@ -1,0 +1,239 @@
+//! The hostile suite: every program of `tests/attacks/attacks.json` runs in a real
+//! cell, started by the real binary, as root and as an ordinary user, and a witness
+//! outside looks at what it did and what it left.
+//!
+//! `case` reads the file and `scope` says which cases are driven; `pass` starts the
+//! binary; `verdict`, `prose` and `steps` judge; `witness` and `canary` look from
+//! outside; `controls` shows that each detector fires when nothing holds a program.
+
+mod answer;
+mod canary;
+mod case;
+mod company;
+mod controls;
+mod pass;
+mod programs;
+mod prose;
+mod scope;
+mod steps;
+mod verdict;
+mod witness;
+
+use std::io::{self, Write};
+use std::sync::Mutex;
+use std::thread;
+
+use canary::Canaries;
+use case::Case;
+use pass::Pass;
+use scope::Scope;
+use verdict::Before;
+
+/// How many cases run side by side.
+const IN_FLIGHT: usize = 3;
+
+#[test]
+fn no_hostile_program_gets_out_of_its_cell() {
+    let canaries = Canaries::plant();
+    let cases = chosen();
+    let tallies: Vec<Tally> = Pass::all(&canaries)
+        .iter()
+        .map(|pass| suite(pass, &canaries, &cases))
+        .collect();
+
+    let failed: Vec<&String> = tallies.iter().flat_map(|tally| &tally.failed).collect();
+    for text in &failed {
+        say(text);
+    }
+    for (id, note) in cases
+        .iter()
+        .filter_map(|case| Some((&case.id, case.note.as_ref()?)))
+    {
+        say(&format!("corrected case {id}: {note}"));
+    }
+    let lines: Vec<String> = tallies.iter().map(Tally::line).collect();
+    say(&lines.join(", "));
+    assert!(
+        failed.is_empty(),
+        "{} cases were not contained",
+        failed.len()
+    );
+}
+
+/// One pass in numbers, and each failure in words.
+struct Tally {
+    pass: &'static str,
+    run: usize,
+    failed: Vec<String>,
+}
+
+impl Tally {
+    fn line(&self) -> String {
+        format!(
+            "contained {}/{} ({})",
+            self.run.saturating_sub(self.failed.len()),
+            self.run,
+            self.pass
+        )
+    }
+}
+
+/// What a case is judged against.
+struct Scene<'a> {
+    pass: &'a Pass,
+    canaries: &'a Canaries,
+    before: Before,
+    /// The server's memory for a program that does nothing, in KiB.
+    idle: u64,
+    folder: tempfile::TempDir,
+}
+
+fn suite(pass: &Pass, canaries: &Canaries, cases: &[Case]) -> Tally {
+    let idle = company::hello(pass);
+    let result = idle.json().unwrap_or_default();
+    assert_eq!(
+        result["stdout"],
+        "42\n",
+        "as {} nothing runs at all: {}",
+        pass.name,
+        idle.shown()
+    );
+    say(&format!(
+        "hostile suite as {}: isolation {}",
+        pass.name, result["isolation"]["level"]
+    ));
+
+    let folder = tempfile::tempdir().expect("a folder for what is compiled");
+    pass::open_to_all(folder.path());
+    let scene = Scene {
+        pass,
+        canaries,
+        before: Before::of(pass),
+        idle: idle.peak,
+        folder,
+    };
+    let mut bystander = company::bystander(pass);
+
+    let (heavy, light): (Vec<&Case>, Vec<&Case>) = cases
+        .iter()
+        .partition(|case| case.category == "resource-exhaustion");
+    let mut failed = side_by_side(&light, |case| drive(&scene, case));
+    // These want the whole machine, and a clean look at what it has left afterwards.
+    failed.extend(heavy.iter().filter_map(|case| drive(&scene, case)));
+
+    if !matches!(bystander.try_wait(), Ok(None)) {
+        failed.push(format!(
+            "{}: a process of the same user outside was killed",
+            pass.name
+        ));
+    }
+    let _ = bystander.kill();
+    let _ = bystander.wait();
+    if pass.uid != rustix::process::getuid().as_raw() {
+        let left = witness::processes_of(pass.uid);
+        failed.extend(
+            (!left.is_empty()).then(|| format!("{}: processes {left:?} are left", pass.name)),
+        );
+    }
+    Tally {
+        pass: pass.name,
+        run: cases.len(),
+        failed,
+    }
+}
+
+/// Drives one case; the text of its failure names id, clauses and output.
+fn drive(scene: &Scene, case: &Case) -> Option<String> {
+    let (failed, output) = match scope::of(case) {
+        Some(Scope::Steps) => steps::carry_out(case, scene.pass, &scene.before, scene.canaries),
+        _ => program(scene, case),
+    };
+    (!failed.is_empty()).then(|| {
+        format!(
+            "NOT CONTAINED {} as {}: {}\n    {output}",
+            case.id,
+            scene.pass.name,
+            failed.join("; ")
+        )
+    })
+}
+
+fn program(scene: &Scene, case: &Case) -> (Vec<String>, String) {
+    let run = match programs::run(case, scene.folder.path()) {
+        Ok(run) => run,
+        Err(reason) => return (vec![format!("not run: {reason}")], String::new()),
+    };
+    // Two fresh cells for the cases about what one run leaves to the next.
+    let times = if ["XRN-04", "XRN-08"].contains(&case.short()) {
+        2
+    } else {
+        1
+    };
+    let mut failed = Vec::new();
+    let mut output = String::new();
+    for _ in 0..times {
+        let shared = witness::memory("Shmem");
+        let (answer, beside) = company::accompanied(scene.pass, case, &run);
+        failed.extend(beside);
+        failed.extend(verdict::judge(case, run.wall, &answer));
+        if let Some(result) = answer.json() {
+            let seen = prose::Seen {
+                case,
+                pass: scene.pass,
+                run: &run,
+                answer: &answer,
+                result: &result,
+                idle: scene.idle,
+                shared,
+            };
+            failed.extend(prose::check(&seen));
+        }
+        failed.extend(verdict::aftermath(
+            &answer,
+            scene.pass,
+            &scene.before,
+            scene.canaries,
+        ));
+        output = answer.shown();
+    }
+    (failed, output)
+}
+
+/// Gives the cases to a few threads and gathers their failures in the cases' order.
+fn side_by_side(cases: &[&Case], drive: impl Fn(&Case) -> Option<String> + Sync) -> Vec<String> {
+    let queue = Mutex::new(cases.iter().enumerate());
+    let failed = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..IN_FLIGHT {
+            scope.spawn(|| {
+                loop {
+                    let next = queue.lock().expect("no driver panics").next();
+                    let Some((place, case)) = next else { return };
+                    if let Some(text) = drive(case) {
+                        failed.lock().expect("no driver panics").push((place, text));
+                    }
+                }
+            });
+        }
+    });
+    let mut failed = failed.into_inner().expect("no driver panics");
+    failed.sort();
+    failed.into_iter().map(|(_, text)| text).collect()
+}
+
+/// The cases that are driven; `HOTCELL_ATTACKS=RES-01,KRN` picks some by their first
+/// letters, for the one who works on a wall.
+fn chosen() -> Vec<Case> {
+    let wanted = std::env::var("HOTCELL_ATTACKS").unwrap_or_default();
+    let driven = case::all()
+        .into_iter()
+        .filter(|case| scope::of(case) != Some(Scope::Excluded));
+    driven
+        .filter(|case| wanted.split(',').any(|prefix| case.id.starts_with(prefix)))
+        .collect()
+}
+
+/// Prints past the capture of the test harness: the last line is the suite's result.
+fn say(text: &str) {
+    let _ = writeln!(io::stdout(), "{text}");
+}

@@ -1,0 +1,78 @@
+//! What happens beside a hostile run: a neighbour that must not suffer, a process of
+//! the same user that must live, a caller from the host that must not get in.
+
+use std::net::{Ipv4Addr, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use super::answer::Answer;
+use super::case::Case;
+use super::pass::{Pass, Run};
+
+/// Runs a case together with what has to happen beside it: a neighbour that must not
+/// suffer, or a caller from the host.
+pub fn accompanied(pass: &Pass, case: &Case, run: &Run) -> (Answer, Vec<String>) {
+    let ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let beside = match case.short() {
+            "NET-16" => Some(scope.spawn(|| call_in(&ended))),
+            "PRC-03" => Some(scope.spawn(|| neighbour(pass))),
+            _ if case.category == "resource-exhaustion" => Some(scope.spawn(|| neighbour(pass))),
+            _ => None,
+        };
+        let answer = pass.run(run);
+        ended.store(true, Ordering::SeqCst);
+        let failed = beside.and_then(|beside| beside.join().expect("a companion does not panic"));
+        (answer, failed.into_iter().collect())
+    })
+}
+
+/// A second run that starts when the first is at its worst.
+fn neighbour(pass: &Pass) -> Option<String> {
+    thread::sleep(Duration::from_millis(500));
+    let answer = hello(pass);
+    let fine = answer
+        .json()
+        .is_some_and(|result| result["stdout"] == "42\n");
+    (!fine || answer.elapsed > Duration::from_secs(3)).then(|| {
+        format!(
+            "a run beside it took {:?}: {}",
+            answer.elapsed,
+            answer.shown()
+        )
+    })
+}
+
+/// Knocks at the port that NET-16 listens on inside, until the run is over.
+fn call_in(ended: &AtomicBool) -> Option<String> {
+    while !ended.load(Ordering::SeqCst) {
+        if TcpStream::connect((Ipv4Addr::LOCALHOST, 18080)).is_ok() {
+            return Some("the host reached a port inside".to_owned());
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    None
+}
+
+pub fn hello(pass: &Pass) -> Answer {
+    let code = "print(6 * 7)\n".to_owned();
+    pass.run(&Run {
+        language: "python",
+        code,
+        wall: Duration::from_secs(10),
+        files: Vec::new(),
+    })
+}
+
+/// A process of the pass's user that no cell may touch.
+pub fn bystander(pass: &Pass) -> Child {
+    let mut command = Command::new("sleep");
+    command.arg("600").stdin(Stdio::null()).current_dir("/");
+    if pass.uid != rustix::process::getuid().as_raw() {
+        command.uid(pass.uid).gid(pass.uid);
+    }
+    command.spawn().expect("sleep can be started")
+}

@@ -1,0 +1,211 @@
+//! The witness outside: what a run left on the host. It looks for processes by three
+//! marks (a variable in their environment, the path of the binary, the pid namespace),
+//! since a survivor may have lost any one of them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The variable every program of the suite is given, to be known again by.
+pub const MARK: &str = "SBX_RUN";
+
+/// What a run can be recognised by.
+#[derive(Debug, Clone, Default)]
+pub struct Traces {
+    /// The server's process id.
+    pub server: u32,
+    /// The value of [`MARK`] in its program's environment.
+    pub mark: String,
+    /// The path its binary was started from; no other run uses it.
+    pub binary: PathBuf,
+    /// Where its `TMPDIR` points; no other run is given the same.
+    pub temporary: PathBuf,
+    /// The pid namespaces seen among its children.
+    pub namespaces: BTreeSet<PathBuf>,
+}
+
+impl Traces {
+    /// Notes the pid namespaces of the server's children. Call it often: a short
+    /// run is gone soon.
+    pub fn observe(&mut self) {
+        let ours = namespace("self");
+        for child in children(self.server) {
+            match namespace(&child) {
+                Some(other) if Some(&other) != ours.as_ref() => self.namespaces.insert(other),
+                _ => false,
+            };
+        }
+    }
+
+    /// The processes of this run that still live, each with the mark it was known by.
+    pub fn survivors(&self) -> Vec<String> {
+        processes()
+            .filter_map(|pid| {
+                self.knows(&pid)
+                    .map(|mark| format!("process {pid} survived ({mark})"))
+            })
+            .collect()
+    }
+
+    /// The control groups of this run's server that still exist.
+    pub fn groups(&self) -> Vec<String> {
+        let name = format!("hotcell-{}", self.server);
+        let mut found = Vec::new();
+        walk(Path::new("/sys/fs/cgroup"), &mut |path| {
+            let file = path
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned())
+                .unwrap_or_default();
+            let rest = file.strip_prefix(&name).map(|rest| rest.bytes().next());
+            if rest.is_some_and(|next| !next.is_some_and(|byte| byte.is_ascii_digit())) {
+                found.push(format!("control group {} is left", path.display()));
+            }
+        });
+        found
+    }
+
+    /// The temporary files of this run.
+    pub fn files(&self) -> Vec<String> {
+        let left = files(&self.temporary);
+        left.iter()
+            .map(|path| format!("temporary file {} is left", path.display()))
+            .collect()
+    }
+
+    fn knows(&self, pid: &str) -> Option<&'static str> {
+        let directory = Path::new("/proc").join(pid);
+        if zombie(&directory) {
+            return None;
+        }
+        let environment = fs::read(directory.join("environ")).unwrap_or_default();
+        let mark = format!("{MARK}={}", self.mark);
+        if !self.mark.is_empty()
+            && environment
+                .split(|byte| *byte == 0)
+                .any(|pair| pair == mark.as_bytes())
+        {
+            return Some("environment");
+        }
+        let binary = fs::read_link(directory.join("exe")).unwrap_or_default();
+        let path = self.binary.as_os_str().as_bytes();
+        if !path.is_empty() && binary.as_os_str().as_bytes().starts_with(path) {
+            return Some("binary");
+        }
+        namespace(pid)
+            .filter(|found| self.namespaces.contains(found))
+            .map(|_| "pid namespace")
+    }
+}
+
+/// The mounts a process sees, one line each.
+pub fn mounts(process: &str) -> BTreeSet<String> {
+    let text = fs::read_to_string(format!("/proc/{process}/mountinfo")).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Entries of the shared temporary places that a run could have made: those of the
+/// user `uid`, or, where that says nothing because it is root, those with our name.
+pub fn temporary(uid: u32) -> BTreeSet<PathBuf> {
+    let places = ["/tmp", "/var/tmp", "/dev/shm", "/run", "/dev/mqueue"];
+    let entries = places
+        .iter()
+        .filter_map(|place| fs::read_dir(place).ok())
+        .flatten()
+        .flatten();
+    let ours = entries.filter(|entry| match uid {
+        0 => entry.file_name().to_string_lossy().contains("hotcell"),
+        _ => fs::symlink_metadata(entry.path()).is_ok_and(|meta| meta.uid() == uid),
+    });
+    ours.map(|entry| entry.path()).collect()
+}
+
+/// Every file below `directory`, which may be large or gone.
+pub fn files(directory: &Path) -> BTreeSet<PathBuf> {
+    let mut found = BTreeSet::new();
+    walk(directory, &mut |path| {
+        found.insert(path.to_owned());
+    });
+    found
+}
+
+/// The processes of a user.
+pub fn processes_of(uid: u32) -> Vec<String> {
+    let owned = |pid: &String| {
+        let directory = Path::new("/proc").join(pid);
+        fs::metadata(&directory).is_ok_and(|meta| meta.uid() == uid) && !zombie(&directory)
+    };
+    processes().filter(owned).collect()
+}
+
+/// A line of `/proc/meminfo`, in KiB.
+pub fn memory(line: &str) -> u64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let found = text
+        .lines()
+        .find_map(|text| text.strip_prefix(line)?.strip_prefix(':'));
+    found
+        .and_then(|rest| rest.split_whitespace().next()?.parse().ok())
+        .unwrap_or(0)
+}
+
+/// Asks until nothing is found or `limit` is over, and gives the last answer: what
+/// happens behind the answer of a run needs a moment, and has no event to wait for.
+pub fn settled(limit: Duration, look: impl Fn() -> Vec<String>) -> Vec<String> {
+    let end = Instant::now() + limit;
+    loop {
+        let found = look();
+        if found.is_empty() || Instant::now() >= end {
+            return found;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn processes() -> impl Iterator<Item = String> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn children(pid: u32) -> Vec<String> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    lists
+        .flat_map(|list| {
+            list.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+fn namespace(process: &str) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{process}/ns/pid")).ok()
+}
+
+/// A zombie holds nothing but its number until its parent looks.
+fn zombie(directory: &Path) -> bool {
+    let stat = fs::read_to_string(directory.join("stat")).unwrap_or_default();
+    stat.rsplit(')')
+        .next()
+        .is_some_and(|rest| rest.trim_start().starts_with(['Z', 'X']))
+}
+
+fn walk(directory: &Path, see: &mut dyn FnMut(&Path)) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        see(&entry.path());
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            walk(&entry.path(), see);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
