@@ -62,23 +62,22 @@ enum Work {
 }
 
 impl Keeper {
-    /// Starts the thread and, if there is something to sweep, the sweeper.
     pub fn start(groups: Arc<Groups>) -> io::Result<Self> {
         let (reader, wake) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let (commands, inbox) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("keeper".to_owned())
             .spawn(move || {
-                // Started before any group is made, so that none can outlive us.
-                let sweeper = start_sweeper(&groups.cgroups.directories());
-                Loop {
+                let sweeper = Loop {
                     inbox,
                     wake: reader,
+                    sweep: groups.cgroups.directories(),
+                    sweeper: None,
                     spawners: Vec::new(),
                     dying: Vec::new(),
                 }
                 .run();
-                let Ok(Some((mut sweeper, lifeline))) = sweeper else {
+                let Some((mut sweeper, lifeline)) = sweeper else {
                     return;
                 };
                 if groups.remove() {
@@ -128,6 +127,9 @@ impl Drop for Keeper {
 struct Loop {
     inbox: Receiver<Work>,
     wake: OwnedFd,
+    /// What a sweeper has to remove once we are gone, and the sweeper.
+    sweep: Vec<PathBuf>,
+    sweeper: Option<(Child, OwnedFd)>,
     spawners: Vec<Spawner>,
     dying: Vec<Grave>,
 }
@@ -144,7 +146,7 @@ struct Grave {
 }
 
 impl Loop {
-    fn run(mut self) {
+    fn run(mut self) -> Option<(Child, OwnedFd)> {
         loop {
             let open = self.take_work();
             self.dying.retain_mut(Grave::is_occupied);
@@ -159,6 +161,7 @@ impl Loop {
             let _ = spawner.child.kill();
             let _ = spawner.child.wait();
         }
+        self.sweeper
     }
 
     /// Does all that was asked; `false` once nobody can ask any more.
@@ -209,6 +212,11 @@ impl Loop {
         let mut child = Starting(Some(child));
         let file = spec.to_memory_file().map_err(JailError::Talk)?;
         wire::send(ours.as_fd(), b"spec", &[file.as_fd()]).map_err(JailError::Talk)?;
+        // While the spawner builds its root, and before any group is made: none of
+        // them can outlive us then.
+        if self.sweeper.is_none() {
+            self.sweeper = start_sweeper(&self.sweep).map_err(JailError::Spawner)?;
+        }
         loop {
             let message =
                 wire::receive(ours.as_fd(), RecvFlags::empty()).map_err(JailError::Talk)?;

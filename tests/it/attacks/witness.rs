@@ -26,18 +26,31 @@ pub struct Traces {
     pub temporary: PathBuf,
     /// The pid namespaces seen among its children.
     pub namespaces: BTreeSet<PathBuf>,
+    /// The processor time of all processes below the server, as last seen.
+    pub processor: Duration,
+    pub measured: Option<Instant>,
 }
 
 impl Traces {
-    /// Notes the pid namespaces of the server's children. Call it often: a short
-    /// run is gone soon.
+    /// Notes the pid namespaces of the server's children and what they cost. Call it
+    /// often: a short run is gone soon.
     pub fn observe(&mut self) {
         let ours = namespace("self");
-        for child in children(self.server) {
-            match namespace(&child) {
+        let children = children(&self.server.to_string());
+        for child in &children {
+            match namespace(child) {
                 Some(other) if Some(&other) != ours.as_ref() => self.namespaces.insert(other),
                 _ => false,
             };
+        }
+        // A fork bomb is a large tree to walk.
+        if self
+            .measured
+            .is_none_or(|last| last.elapsed() > Duration::from_millis(100))
+        {
+            let below: Duration = children.iter().map(|child| processor_time(child)).sum();
+            self.processor = self.processor.max(below);
+            self.measured = Some(Instant::now());
         }
     }
 
@@ -171,7 +184,7 @@ fn processes() -> impl Iterator<Item = String> {
     names.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-fn children(pid: u32) -> Vec<String> {
+fn children(pid: &str) -> Vec<String> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task"))
         .into_iter()
         .flatten()
@@ -184,6 +197,27 @@ fn children(pid: u32) -> Vec<String> {
                 .collect::<Vec<_>>()
         })
         .collect()
+}
+
+/// User and system time of a process and all below it: fields 14 to 17 of `stat`, in
+/// hundredths of a second.
+fn processor_time(pid: &str) -> Duration {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace();
+    let ticks: u64 = fields
+        .skip(11)
+        .take(4)
+        .filter_map(|field| field.parse::<u64>().ok())
+        .sum();
+    let below: Duration = children(pid)
+        .iter()
+        .map(|child| processor_time(child))
+        .sum();
+    Duration::from_millis(ticks * 10) + below
 }
 
 fn namespace(process: &str) -> Option<PathBuf> {
