@@ -23,7 +23,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep_until, timeout};
 
 use crate::cell::{Cell, Isolation, PlaceError, Requirement, place};
 use crate::plan::RunPlan;
-use crate::request::InputFile;
+use crate::request::{FileSource, InputFile};
 
 use capture::{Ceiling, capture};
 
@@ -204,6 +204,14 @@ async fn fill(cell: &Cell, plan: &RunPlan) -> Result<(), StartError> {
     let uid = cell.uid();
     let source = InputFile::from_bytes(plan.source.path.clone(), plan.source.bytes.clone());
     let files: Vec<InputFile> = [source].into_iter().chain(plan.files.clone()).collect();
+    let size = |file: &InputFile| match &file.source {
+        FileSource::Bytes(bytes) => bytes.len(),
+        FileSource::HostFile(_) | FileSource::HostFolder(_) => usize::MAX,
+    };
+    // A few pages of memory are written sooner than a thread is found for them.
+    if files.iter().map(size).fold(0, usize::saturating_add) < 1 << 16 {
+        return Ok(place(workspace.as_fd(), uid, &files)?);
+    }
     let placed = tokio::task::spawn_blocking(move || place(workspace.as_fd(), uid, &files)).await;
     Ok(placed.map_err(|_| StartError::Lost)??)
 }

@@ -6,15 +6,14 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::net::UdpSocket;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use jail::sys;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType};
-use rustix::process::{Resource, getegid, geteuid, getgid, getrlimit, getuid};
+use rustix::process::{getegid, geteuid, getgid, getuid};
 use rustix::thread::{
     CapabilitySet, capabilities, capability_is_in_ambient_set, capability_is_in_bounding_set,
     no_new_privs, secure_computing_mode,
@@ -24,8 +23,6 @@ use super::question::{Deed, FILE, Fact, Question};
 
 /// The probe's path in a cell, which is also how it knows itself.
 pub const PROGRAM: &str = "/workspace/hotcell-probe";
-/// What a probe exits with that was refused a process.
-pub const REFUSED: u8 = 3;
 
 /// An argument that makes a probe one of the processes that stay.
 const STAY: &str = "stay";
@@ -71,10 +68,8 @@ fn facts(canary: Option<&str>, listener: Option<SocketAddr>) {
     if let Ok(mode) = secure_computing_mode() {
         say(&Fact::SeccompMode(mode as u32));
     }
-    let most = getrlimit(Resource::Nofile).current.unwrap_or(1024);
-    say(&Fact::Open(sys::open_descriptors(
-        i32::try_from(most).unwrap_or(i32::MAX),
-    )));
+    // A cell may not open as many as this.
+    say(&Fact::Open(sys::open_descriptors(1 << 16)));
     let mut names: Vec<String> = std::env::vars_os()
         .map(|(name, _)| name.to_string_lossy().into_owned())
         .collect();
@@ -168,7 +163,7 @@ fn start_processes(count: u32) -> ExitCode {
         count: started.len() as u32,
         errno,
     });
-    ExitCode::from(if errno.is_some() { REFUSED } else { 0 })
+    ExitCode::SUCCESS
 }
 
 fn tried<T>(deed: Deed, work: impl FnOnce() -> io::Result<T>) {

@@ -44,9 +44,15 @@ pub enum Fact {
     /// Bytes that `/proc/1/environ` gave.
     InitEnvironment(usize),
     /// Something that must not work. Without an error number it did.
-    Tried { deed: Deed, errno: Option<i32> },
+    Tried {
+        deed: Deed,
+        errno: Option<i32>,
+    },
     /// How many processes could be started, and what refused the next.
-    Started { count: u32, errno: Option<i32> },
+    Started {
+        count: u32,
+        errno: Option<i32>,
+    },
 }
 
 /// What a probe tries.

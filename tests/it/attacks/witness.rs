@@ -28,6 +28,8 @@ pub struct Traces {
     pub namespaces: BTreeSet<PathBuf>,
     /// The processor time of all processes below the server, as last seen.
     pub processor: Duration,
+    /// What the run was known by while it lived: shows that the marks are right.
+    pub known: BTreeSet<&'static str>,
     pub measured: Option<Instant>,
 }
 
@@ -50,6 +52,10 @@ impl Traces {
         {
             let below: Duration = children.iter().map(|child| processor_time(child)).sum();
             self.processor = self.processor.max(below);
+            let marks: Vec<_> = processes().filter_map(|pid| self.knows(&pid)).collect();
+            self.known.extend(marks);
+            self.known
+                .extend((!self.groups().is_empty()).then_some("control group"));
             self.measured = Some(Instant::now());
         }
     }
@@ -64,17 +70,15 @@ impl Traces {
             .collect()
     }
 
-    /// The control groups of this run's server that still exist.
+    /// The control groups of this run's server that still exist: folders with our name
+    /// and the server's pid in theirs.
     pub fn groups(&self) -> Vec<String> {
-        let name = format!("hotcell-{}", self.server);
+        let server = self.server.to_string();
         let mut found = Vec::new();
         walk(Path::new("/sys/fs/cgroup"), &mut |path| {
-            let file = path
-                .file_name()
-                .map(|name| name.to_string_lossy().into_owned())
-                .unwrap_or_default();
-            let rest = file.strip_prefix(&name).map(|rest| rest.bytes().next());
-            if rest.is_some_and(|next| !next.is_some_and(|byte| byte.is_ascii_digit())) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let mut parts = name.split(['-', '.']);
+            if parts.next() == Some("hotcell") && parts.any(|part| part == server) {
                 found.push(format!("control group {} is left", path.display()));
             }
         });
@@ -104,8 +108,10 @@ impl Traces {
             return Some("environment");
         }
         let binary = fs::read_link(directory.join("exe")).unwrap_or_default();
-        let path = self.binary.as_os_str().as_bytes();
-        if !path.is_empty() && binary.as_os_str().as_bytes().starts_with(path) {
+        // Once its file is gone the kernel adds " (deleted)" to the path.
+        let binary = binary.as_os_str().as_bytes();
+        let binary = binary.strip_suffix(b" (deleted)").unwrap_or(binary);
+        if !binary.is_empty() && binary == self.binary.as_os_str().as_bytes() {
             return Some("binary");
         }
         namespace(pid)
