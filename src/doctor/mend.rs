@@ -25,11 +25,13 @@ pub struct Host {
 
 const CLONE: &str = "kernel.unprivileged_userns_clone";
 const APPARMOR: &str = "kernel.apparmor_restrict_unprivileged_userns";
-const MOST: [&str; 4] = [
+const MOST: [&str; 6] = [
     "user.max_user_namespaces",
     "user.max_mnt_namespaces",
     "user.max_pid_namespaces",
     "user.max_net_namespaces",
+    "user.max_ipc_namespaces",
+    "user.max_uts_namespaces",
 ];
 
 impl Host {

@@ -157,6 +157,12 @@ impl Loop {
     fn run(mut self) -> Option<Sweeper> {
         loop {
             let open = self.take_work();
+            if !open {
+                // What they made ends with them, side by side with the burials.
+                self.spawners
+                    .iter_mut()
+                    .for_each(|spawner| drop(spawner.child.kill()));
+            }
             self.dying.retain_mut(Grave::is_occupied);
             self.spawners
                 .retain_mut(|spawner| !matches!(spawner.child.try_wait(), Ok(Some(_))));
@@ -166,7 +172,6 @@ impl Loop {
             self.wait();
         }
         for mut spawner in self.spawners {
-            let _ = spawner.child.kill();
             let _ = spawner.child.wait();
         }
         self.sweeper

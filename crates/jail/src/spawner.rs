@@ -8,13 +8,14 @@
 //! [`Policy`]: crate::policy::Policy
 
 mod root;
+mod side;
 mod sweeper;
 
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, socket_with};
+use rustix::net::RecvFlags;
 use rustix::process::{DumpableBehavior, Gid, Signal, Uid};
 
 use crate::error::{Failed, step};
@@ -99,16 +100,16 @@ impl Spawner {
         step("entering a mount namespace", || {
             sys::unshare(libc::CLONE_NEWNS)
         })?;
-        // Away from the host's network ourselves; the first slot gets what we use.
+        let (root, network) = Root::build(&spec.view, trees, host_proc)?;
+        // We are away from the host's network ourselves; the first slot has the same.
         let mut networks = HashMap::new();
-        match make_network() {
+        match network {
             Ok(network) => drop(networks.insert(0, network)),
             Err(error) => missing.push(Missing {
                 wall: Wall::Network,
                 errno: error.raw_os_error().unwrap_or(0),
             }),
         }
-        let root = Root::build(&spec.view, trees, host_proc)?;
         let spawner = Self {
             root,
             filters: init::Filters {
@@ -208,21 +209,10 @@ impl Spawner {
         if let Some(network) = self.networks.get(&slot) {
             return sys::enter_network(network.as_fd());
         }
-        self.networks.insert(slot, make_network()?);
+        sys::unshare(libc::CLONE_NEWNET)?;
+        self.networks.insert(slot, side::open_loopback()?);
         Ok(())
     }
-}
-
-/// Enters a new network namespace with nothing but a loopback in it.
-fn make_network() -> io::Result<OwnedFd> {
-    sys::unshare(libc::CLONE_NEWNET)?;
-    let socket = socket_with(
-        AddressFamily::INET,
-        SocketType::DGRAM,
-        SocketFlags::CLOEXEC,
-        None,
-    )?;
-    sys::loopback_up(socket.as_fd())
 }
 
 /// The spec, and the pipe whose end tells a sweeper that the server is gone.
