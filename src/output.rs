@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::cell::Isolation;
-use crate::plan::RunPlan;
+use crate::plan::{RunPlan, bytes};
 use crate::run::{Outcome, RunResult, StartError};
 
 #[derive(Debug, Serialize)]
@@ -210,8 +210,8 @@ impl Verdict {
                 122,
                 "memory",
                 format!(
-                    "the program was ended at its memory limit of {} MiB",
-                    plan.limits.memory >> 20
+                    "the program was ended at its memory limit of {}",
+                    bytes(plan.limits.memory)
                 ),
                 Some("Raise the limit with `--memory`."),
             ),
@@ -220,8 +220,8 @@ impl Verdict {
                 123,
                 "output",
                 format!(
-                    "the program was ended because it printed more than {} MiB",
-                    plan.output_limit >> 20
+                    "the program was ended because it printed more than {}",
+                    bytes(plan.output_limit)
                 ),
                 Some("Raise the limit with `--output-limit`, or print less."),
             ),

@@ -16,6 +16,7 @@ use crate::language::{Definition, Failure, LanguageId, Runtime, Word};
 use crate::request::{CellPath, InputFile, RequestError, RunRequest};
 
 pub use limits::{Defaults, Range};
+pub(crate) use show::bytes;
 
 /// One program, ready to be started in a cell.
 #[derive(Debug, Clone)]

@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -65,8 +66,7 @@ impl Group {
             .map(entrance)
             .collect::<io::Result<_>>()?;
         if mode == Mode::V2 {
-            let peak = group.memory.join("memory.peak");
-            group.peak = OpenOptions::new().read(true).write(true).open(peak).ok();
+            group.peak = settable(&group.memory.join("memory.peak"));
         }
         group.before = Mutex::new(Before::first(unused));
         Ok(group)
@@ -183,6 +183,13 @@ impl Group {
             _ => v1,
         }
     }
+}
+
+/// A file of the kernel's that takes writes. Its mode says so; root could open it anyway.
+fn settable(path: &Path) -> Option<File> {
+    let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
+    let mode = file.metadata().ok()?.permissions().mode();
+    (mode & 0o200 != 0).then_some(file)
 }
 
 /// Microseconds of processor time in each period; the kernel takes no less than 1000.
