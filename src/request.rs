@@ -160,7 +160,7 @@ impl RunRequest {
         files: impl IntoIterator<Item = InputFile>,
     ) -> Result<Self, RequestError> {
         for file in files {
-            if self.files.iter().any(|other| other.path == file.path) {
+            if self.files.iter().any(|other| other.is_in_the_way_of(&file)) {
                 return Err(RequestError::SamePath(file.path));
             }
             self.files.push(file);

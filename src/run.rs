@@ -87,7 +87,7 @@ impl StartError {
             Self::Thread(_) => {
                 Some("Raise the limit on processes of this user (`ulimit -u`), or stop some.")
             }
-            Self::Place(_) => None,
+            Self::Place(error) => error.hint(),
         }
     }
 }

@@ -62,8 +62,13 @@ pub fn plan(
     let settled = defaults.settle(request.asked_limits());
     let path = source_path(&request, definition);
     let parts = request.into_parts();
-    if parts.files.iter().any(|file| file.path == path) {
-        return Err(RequestError::SamePath(path));
+    let source = InputFile::from_bytes(path.clone(), []);
+    if let Some(file) = parts
+        .files
+        .iter()
+        .find(|file| file.is_in_the_way_of(&source))
+    {
+        return Err(RequestError::SamePath(file.path.clone()));
     }
     let file = file_argument(&path);
     let memory = definition

@@ -43,6 +43,8 @@ pub struct CellParts {
 pub struct Filters {
     pub cell: Vec<libc::sock_filter>,
     pub init: Vec<libc::sock_filter>,
+    /// Whether control groups bound the cells; else they are pinned to processors.
+    pub grouped: bool,
 }
 
 /// The life of a cell's pid 1. `uid` is the cell's in the spawner's namespace.
@@ -110,6 +112,9 @@ fn enter(
         })?;
     }
     step("setting limits", || limits::apply(&policy.limits))?;
+    if !filters.grouped {
+        step("pinning to processors", || limits::pin(policy.limits.cpus))?;
+    }
     step("reporting", || {
         let message = Status::Ready { missing }.to_bytes();
         let fds: Vec<_> = folders.iter().map(AsFd::as_fd).collect();

@@ -148,7 +148,7 @@ impl Jail {
         let spec = SpawnerSpec {
             view: self.view.clone(),
             uid_base: self.host.uids.as_ref().map(|uids| uids.base),
-            memory_is_charged: self.host.cgroups().mode() != Mode::None,
+            is_grouped: self.host.cgroups().mode() != Mode::None,
             sweep: Vec::new(),
         };
         let started = Arc::new(self.host.keeper.start_spawner(spec)?);

@@ -116,9 +116,10 @@ impl Spawner {
             root,
             filters: init::Filters {
                 cell: seccomp::program(seccomp::Filter::Cell {
-                    memfd: spec.memory_is_charged,
+                    grouped: spec.is_grouped,
                 }),
                 init: seccomp::program(seccomp::Filter::Init),
+                grouped: spec.is_grouped,
             },
             has_range: spec.uid_base.is_some(),
             networks,
