@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jail::JailError;
 use serde::Serialize;
 
 use crate::cell::Isolation;
@@ -93,7 +94,9 @@ impl RunOutput {
     pub fn of_start_error(plan: &RunPlan, error: &StartError) -> Self {
         let (status, kind) = match error {
             StartError::Wall { .. } => ("rejected", "denied"),
-            StartError::Lost | StartError::Slow => ("lost", "sandbox"),
+            StartError::Lost | StartError::Slow | StartError::Jail(JailError::SpawnerGone) => {
+                ("lost", "sandbox")
+            }
             _ => ("rejected", "sandbox"),
         };
         let error = ErrorOutput {

@@ -194,7 +194,7 @@ async fn make_ready(
 ) -> Result<Isolation, StartError> {
     let mut missing = None;
     loop {
-        match cell.next_event().await.map_err(|_| StartError::Lost)? {
+        match cell.next_event().await.map_err(JailError::Talk)? {
             Event::Ready { missing: found } => {
                 missing = Some(found);
                 fill(cell, plan).await?;

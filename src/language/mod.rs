@@ -86,7 +86,7 @@ pub struct Surroundings {
 
 impl Surroundings {
     pub fn from_env() -> Self {
-        let home = std::env::home_dir().filter(|home| home.is_absolute());
+        let home = home().filter(|home| home.is_absolute());
         // The XDG rules say to ignore a relative path here.
         let folder = |variable: &str, usual: &str| {
             let named = std::env::var_os(variable)
@@ -113,6 +113,21 @@ impl Surroundings {
             versions: versions.join("\n"),
         }
     }
+}
+
+/// The user's home by `HOME`, or by the list of users.
+///
+/// Not by `std::env::home_dir`: without `HOME` that asks the C library, which loads
+/// modules to find a user, and in a static binary that crashes.
+fn home() -> Option<PathBuf> {
+    let listed = || {
+        let uid = rustix::process::getuid().as_raw().to_string();
+        let users = std::fs::read_to_string("/etc/passwd").ok()?;
+        let mut users = users.lines().map(|line| line.split(':'));
+        let mut own = users.find(|fields| fields.clone().nth(2) == Some(&uid))?;
+        own.nth(5).map(PathBuf::from)
+    };
+    std::env::var_os("HOME").map(PathBuf::from).or_else(listed)
 }
 
 #[cfg(test)]

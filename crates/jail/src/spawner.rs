@@ -7,6 +7,7 @@
 //!
 //! [`Policy`]: crate::policy::Policy
 
+pub mod masks;
 mod root;
 mod side;
 mod sweeper;

@@ -116,10 +116,9 @@ pub fn leave(home: &Path) {
 
 fn divide(group: &Path, owner: &Owner) -> io::Result<Home> {
     let home = group.join(owner.name());
-    make(&home)?;
     let given = match enable(group) {
         Err(error) if error.kind() == io::ErrorKind::ResourceBusy => step_down(group, &home, owner),
-        given => given,
+        given => given.and_then(|()| make(&home).map(drop)),
     };
     // Enabled in our own directory too: that also keeps others from taking the
     // controllers away above us, which the kernel refuses while they are passed on.
@@ -168,6 +167,7 @@ fn step_down(group: &Path, home: &Path, owner: &Owner) -> io::Result<()> {
         return Err(io::Error::other("other processes are in it"));
     }
     let leaf = home.join(SERVER);
+    make(home)?;
     make(&leaf)?;
     let moved = write(&leaf, "cgroup.procs", "0").and_then(|()| enable(group));
     if moved.is_err() {

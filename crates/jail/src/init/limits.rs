@@ -4,6 +4,7 @@ use std::fs;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -66,8 +67,13 @@ pub fn pin(cpus: f64) -> io::Result<()> {
 /// The filter refuses them too; this holds even for a program that gets past it.
 pub fn forbid_namespaces(missing: &mut Vec<Missing>) {
     let forbid = || {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = rustix::fs::open("/cell/proc/sys/user", flags, Mode::empty())?;
         for kind in ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"] {
-            fs::write(format!("/cell/proc/sys/user/max_{kind}_namespaces"), "0")?;
+            let name = format!("max_{kind}_namespaces");
+            let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+            let setting = rustix::fs::openat(&folder, name, flags, Mode::empty())?;
+            rustix::io::write(&setting, b"0")?;
         }
         Ok(())
     };

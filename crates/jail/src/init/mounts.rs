@@ -5,54 +5,16 @@
 //! here follows a name that a program could have made.
 
 use std::ffi::CString;
-use std::fs;
 use std::io;
 use std::path::Path;
 
-use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount, mount_bind, mount_bind_recursive, mount_remount};
 
 use super::note;
 use crate::error::{Failed, step};
 use crate::policy::Limits;
-use crate::spawner::Root;
+use crate::spawner::{Root, masks};
 use crate::spec::{Missing, Wall};
-
-/// Files of /proc that tell of the host, or of other tenants.
-const MASKED_FILES: [&str; 27] = [
-    "buddyinfo",
-    "cgroups",
-    "cmdline",
-    "config.gz",
-    "diskstats",
-    "interrupts",
-    "iomem",
-    "ioports",
-    "kallsyms",
-    "kcore",
-    "key-users",
-    "keys",
-    "kmsg",
-    "latency_stats",
-    "modules",
-    "pagetypeinfo",
-    "partitions",
-    "sched_debug",
-    "slabinfo",
-    "softirqs",
-    "swaps",
-    "sysrq-trigger",
-    "sys/kernel/random/boot_id",
-    "timer_list",
-    "vmallocinfo",
-    "vmstat",
-    "zoneinfo",
-];
-const MASKED_FOLDERS: [&str; 9] = [
-    "acpi", "asound", "bus", "driver", "fs", "irq", "pressure", "scsi", "tty",
-];
-/// Files of /proc that show a cell its own limits instead of the host.
-const FACTS: [&str; 6] = ["cpuinfo", "loadavg", "meminfo", "stat", "uptime", "version"];
 
 pub fn build(
     root: &Root,
@@ -62,7 +24,7 @@ pub fn build(
 ) -> Result<(), Failed> {
     step("mounting the shown trees", || mount_trees(root, missing))?;
     step("mounting the writable folders", || mount_writable(limits))?;
-    match mount_proc(slot) {
+    match mount_proc(root, slot) {
         // A container that masks parts of its /proc may not give out a whole one.
         Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
             note(missing, Wall::Proc, Err(error));
@@ -116,19 +78,16 @@ fn mount_writable(limits: &Limits) -> io::Result<()> {
     Ok(())
 }
 
-fn mount_proc(slot: u32) -> io::Result<()> {
+fn mount_proc(root: &Root, slot: u32) -> io::Result<()> {
     let proc = Path::new("/cell/proc");
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     // hidepid: what a program may not look into, init above all, it does not see.
     mount("proc", proc, "proc", flags, c"hidepid=2")?;
-    for name in MASKED_FILES {
-        mask("/mask/file", &proc.join(name))?;
-    }
-    for name in MASKED_FOLDERS {
-        mask("/mask/folder", &proc.join(name))?;
+    for mask in &root.masks {
+        mount_bind(mask.source, &mask.target)?;
     }
     let facts = Path::new("/mask/facts").join(slot.to_string());
-    for name in FACTS {
+    for name in masks::FACTS {
         mount_bind(facts.join(name), proc.join(name))?;
     }
     Ok(())
@@ -145,17 +104,4 @@ pub fn seal_settings() -> io::Result<()> {
         | MountFlags::NODEV
         | MountFlags::NOEXEC;
     Ok(mount_remount(path, flags, "")?)
-}
-
-fn mask(source: &str, target: &Path) -> io::Result<()> {
-    match mount_bind(source, target) {
-        // Not every kernel has every file.
-        Err(Errno::NOENT) => Ok(()),
-        // Some are a file on one kernel and a folder on another.
-        Err(Errno::NOTDIR) if fs::metadata(target)?.is_dir() => {
-            Ok(mount_bind("/mask/folder", target)?)
-        }
-        Err(Errno::NOTDIR) => Ok(mount_bind("/mask/file", target)?),
-        other => Ok(other?),
-    }
 }

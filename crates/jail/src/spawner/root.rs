@@ -25,6 +25,7 @@ use rustix::mount::{
     mount_change, move_mount, open_tree, unmount,
 };
 
+use super::masks::{self, Mask};
 use super::side::Side;
 use crate::error::{Failed, step};
 use crate::policy::View;
@@ -57,6 +58,7 @@ pub struct Root {
     _alive: OwnedFd,
     /// The trees that each cell lays an overlay over.
     pub overlays: Vec<Overlay>,
+    pub masks: Vec<Mask>,
     processor: String,
     kernel: String,
     facts: HashMap<u32, (u64, u32)>,
@@ -139,6 +141,7 @@ impl Root {
             None => step("opening the shown trees", || open_trees(view))?,
         };
         let links = top_links();
+        let masks = masks::find(Path::new("/proc"));
         let processor = first_processor();
         let kernel = rustix::system::uname()
             .release()
@@ -175,6 +178,7 @@ impl Root {
             lifeline,
             _alive: alive,
             overlays,
+            masks,
             processor,
             kernel,
             facts: HashMap::new(),
