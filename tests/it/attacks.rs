@@ -11,6 +11,7 @@ mod canary;
 mod case;
 mod company;
 mod controls;
+mod drive;
 mod pass;
 mod programs;
 mod prose;
@@ -25,6 +26,7 @@ use std::thread;
 
 use canary::Canaries;
 use case::Case;
+use drive::Scene;
 use pass::Pass;
 use scope::Scope;
 use verdict::Before;
@@ -78,16 +80,6 @@ impl Tally {
     }
 }
 
-/// What a case is judged against.
-struct Scene<'a> {
-    pass: &'a Pass,
-    canaries: &'a Canaries,
-    before: Before,
-    /// The server's memory for a program that does nothing, in KiB.
-    idle: u64,
-    folder: tempfile::TempDir,
-}
-
 fn suite(pass: &Pass, canaries: &Canaries, cases: &[Case]) -> Tally {
     let idle = company::hello(pass);
     let result = idle.json().unwrap_or_default();
@@ -123,9 +115,9 @@ fn suite(pass: &Pass, canaries: &Canaries, cases: &[Case]) -> Tally {
     let (heavy, light): (Vec<&Case>, Vec<&Case>) = cases
         .iter()
         .partition(|case| case.category == "resource-exhaustion");
-    let mut failed = side_by_side(&light, |case| drive(&scene, case));
+    let mut failed = side_by_side(&light, |case| drive::case(&scene, case));
     // These want the whole machine, and a clean look at what it has left afterwards.
-    failed.extend(heavy.iter().filter_map(|case| drive(&scene, case)));
+    failed.extend(heavy.iter().filter_map(|case| drive::case(&scene, case)));
 
     if !matches!(bystander.try_wait(), Ok(None)) {
         failed.push(format!(
@@ -146,63 +138,6 @@ fn suite(pass: &Pass, canaries: &Canaries, cases: &[Case]) -> Tally {
         run: cases.len(),
         failed,
     }
-}
-
-/// Drives one case; the text of its failure names id, clauses and output.
-fn drive(scene: &Scene, case: &Case) -> Option<String> {
-    let (failed, output) = match scope::of(case) {
-        Some(Scope::Steps) => steps::carry_out(case, scene.pass, &scene.before, scene.canaries),
-        _ => program(scene, case),
-    };
-    (!failed.is_empty()).then(|| {
-        format!(
-            "NOT CONTAINED {} as {}: {}\n    {output}",
-            case.id,
-            scene.pass.name,
-            failed.join("; ")
-        )
-    })
-}
-
-fn program(scene: &Scene, case: &Case) -> (Vec<String>, String) {
-    let run = match programs::run(case, scene.folder.path()) {
-        Ok(run) => run,
-        Err(reason) => return (vec![format!("not run: {reason}")], String::new()),
-    };
-    // Two fresh cells for the cases about what one run leaves to the next.
-    let times = if ["XRN-04", "XRN-08"].contains(&case.short()) {
-        2
-    } else {
-        1
-    };
-    let mut failed = Vec::new();
-    let mut output = String::new();
-    for _ in 0..times {
-        let shared = witness::memory("Shmem");
-        let (answer, beside) = company::accompanied(scene.pass, case, &run);
-        failed.extend(beside);
-        failed.extend(verdict::judge(case, run.wall, &answer));
-        if let Some(result) = answer.json() {
-            let seen = prose::Seen {
-                case,
-                pass: scene.pass,
-                run: &run,
-                answer: &answer,
-                result: &result,
-                idle: scene.idle,
-                shared,
-            };
-            failed.extend(prose::check(&seen));
-        }
-        failed.extend(verdict::aftermath(
-            &answer,
-            scene.pass,
-            &scene.before,
-            scene.canaries,
-        ));
-        output = answer.shown();
-    }
-    (failed, output)
 }
 
 /// Gives the cases to a few threads and gathers their failures in the cases' order.

@@ -5,7 +5,8 @@ use std::process::Command;
 
 #[test]
 fn every_console_example_prints_what_the_readme_shows() {
-    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+    let readme =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
     let blocks: Vec<&str> = readme
         .split("```console\n")
         .skip(1)

@@ -247,7 +247,7 @@ fn answers(mut command: Command, probes: &[Probe]) -> (Option<i32>, Vec<String>)
 }
 
 fn cell() -> Vec<Rule> {
-    rules(Filter::Cell { memfd: true })
+    rules(Filter::Cell { grouped: true })
 }
 
 fn sample(name: &str) -> &'static Sample {

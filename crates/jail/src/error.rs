@@ -63,27 +63,36 @@ impl From<Failed> for JailError {
 impl JailError {
     /// What the caller can do about it, in one imperative sentence.
     pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::Step { source, .. } => match source.raw_os_error() {
-                Some(libc::EPERM) => Some(
-                    "Run `hotcell doctor`: this host may forbid user namespaces (sysctl kernel.unprivileged_userns_clone=1, or AppArmor's kernel.apparmor_restrict_unprivileged_userns=0).",
-                ),
-                Some(libc::ENOSPC) => Some(
-                    "Raise the sysctl user.max_user_namespaces (and user.max_mnt_namespaces, user.max_net_namespaces): it is used up or 0.",
-                ),
-                Some(libc::EAGAIN) => {
-                    Some("Raise the limit on processes of this user (`ulimit -u`), or stop some.")
-                }
-                Some(libc::EMFILE | libc::ENFILE) => {
-                    Some("Raise the limit on open files (`ulimit -n`).")
-                }
-                _ => Some("Run `hotcell doctor` for what this host offers."),
-            },
-            Self::Root(_) => Some(
+        match (self, self.errno()) {
+            (_, Some(libc::EMFILE | libc::ENFILE)) => {
+                Some("Raise the limit on open files (`ulimit -n`).")
+            }
+            (_, Some(libc::EAGAIN)) => {
+                Some("Raise the limit on processes of this user (`ulimit -u`), or stop some.")
+            }
+            (Self::Step { step, .. }, Some(libc::EPERM)) if step.contains("namespace") => Some(
+                "Run `hotcell doctor`: this host may forbid user namespaces (sysctl kernel.unprivileged_userns_clone=1, or AppArmor's kernel.apparmor_restrict_unprivileged_userns=0).",
+            ),
+            (Self::Step { .. }, Some(libc::ENOSPC)) => Some(
+                "Raise the sysctl user.max_user_namespaces (and user.max_mnt_namespaces, user.max_net_namespaces): it is used up or 0.",
+            ),
+            (Self::Root(_), _) => Some(
                 "Start it as an ordinary user; or, in a container, with CAP_SYS_ADMIN and all user ids mapped.",
             ),
-            Self::NoSlot => Some("Wait for a run to end, or raise the number of cells."),
-            _ => None,
+            (Self::NoSlot, _) => Some("Wait for a run to end."),
+            (Self::SpawnerGone | Self::Garbled, _) => Some("Try again."),
+            _ => Some("Run `hotcell doctor` for what this host offers."),
+        }
+    }
+
+    fn errno(&self) -> Option<i32> {
+        match self {
+            Self::Step { source, .. }
+            | Self::Spawner(source)
+            | Self::Root(source)
+            | Self::Talk(source)
+            | Self::Cgroup(source) => source.raw_os_error(),
+            Self::SpawnerGone | Self::NoSlot | Self::Garbled => None,
         }
     }
 }

@@ -39,7 +39,7 @@ fn neighbour(pass: &Pass) -> Option<String> {
     let fine = answer
         .json()
         .is_some_and(|result| result["stdout"] == "42\n");
-    (!fine || answer.elapsed > Duration::from_secs(3)).then(|| {
+    (!fine || answer.elapsed > Duration::from_secs(5)).then(|| {
         format!(
             "a run beside it took {:?}: {}",
             answer.elapsed,
@@ -86,13 +86,7 @@ pub fn unseen(pass: &Pass, walls: &Value) -> Vec<&'static str> {
     let mut marks = vec!["environment", "binary"];
     marks.extend(groups.then_some("control group"));
     marks.retain(|mark| !answer.traces.known.contains(mark));
-    marks.extend(
-        answer
-            .traces
-            .namespaces
-            .is_empty()
-            .then_some("pid namespace"),
-    );
+    marks.extend(answer.traces.cells.is_empty().then_some("cells"));
     marks
 }
 

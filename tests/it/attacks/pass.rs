@@ -16,6 +16,9 @@ use super::answer::{self, Answer};
 use super::canary::{self, Canaries};
 use super::witness::{self, MARK, Traces};
 
+/// How long past its time limit a run may take before we stop waiting for the server.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// The binary under test, started as one user.
 pub struct Pass {
     pub name: &'static str,
@@ -81,34 +84,13 @@ impl Pass {
 
     /// Runs a program and asks for the whole result as JSON.
     pub fn run(&self, run: &Run) -> Answer {
-        let extension = match run.language {
-            "python" => "py",
-            "javascript" => "js",
-            _ => "sh",
-        };
-        let folder = self
-            .directory
-            .path()
-            .join(canary::ARGUMENT)
-            .join(self.next());
-        fs::create_dir(&folder).expect("a folder for the program");
-        let program = folder.join(format!("main.{extension}"));
-        fs::write(&program, &run.code).expect("the program can be written");
-        open_to_all(&folder);
+        let arguments = [self.arguments(run), vec!["--json".to_owned()]].concat();
+        self.call(&arguments, run.wall + PATIENCE)
+    }
 
-        let mut arguments = vec![
-            program.display().to_string(),
-            format!("--language={}", run.language),
-            "--json".to_owned(),
-            format!("--timeout={}ms", run.wall.as_millis()),
-            "--env=SBX_STRICT=1".to_owned(),
-        ];
-        arguments.extend(
-            run.files
-                .iter()
-                .map(|(host, cell)| format!("--file={}:{cell}", host.display())),
-        );
-        self.call(&arguments, run.wall + Duration::from_secs(20))
+    /// Runs a program as a person at a shell does, with its output as it comes.
+    pub fn stream(&self, run: &Run) -> Answer {
+        self.call(&self.arguments(run), run.wall + PATIENCE)
     }
 
     /// Calls `hotcell run` with these arguments; past `limit` the server itself is
@@ -181,6 +163,34 @@ impl Pass {
     /// The directory whose path no program may learn.
     pub fn directory(&self) -> &Path {
         self.directory.path()
+    }
+
+    /// Writes the program down and names it and its limits.
+    fn arguments(&self, run: &Run) -> Vec<String> {
+        let extension = match run.language {
+            "python" => "py",
+            "javascript" => "js",
+            _ => "sh",
+        };
+        let folder = self
+            .directory
+            .path()
+            .join(canary::ARGUMENT)
+            .join(self.next());
+        fs::create_dir(&folder).expect("a folder for the program");
+        let program = folder.join(format!("main.{extension}"));
+        fs::write(&program, &run.code).expect("the program can be written");
+        open_to_all(&folder);
+
+        let mut arguments = vec![
+            program.display().to_string(),
+            format!("--language={}", run.language),
+            format!("--timeout={}ms", run.wall.as_millis()),
+            "--env=SBX_STRICT=1".to_owned(),
+        ];
+        let files = run.files.iter();
+        arguments.extend(files.map(|(host, cell)| format!("--file={}:{cell}", host.display())));
+        arguments
     }
 
     /// Makes the pass's user the owner of a folder.

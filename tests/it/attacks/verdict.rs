@@ -115,6 +115,19 @@ pub fn judge(case: &Case, wall: Duration, answer: &Answer) -> Vec<String> {
     failed
 }
 
+/// Checks a run without `--json`, of which only the exit code and the time are ours.
+pub fn streamed(case: &Case, wall: Duration, answer: &Answer) -> Vec<String> {
+    let limit = case.within(wall).unwrap_or(wall) + NOISE;
+    let mut failed = Vec::new();
+    if answer.code.is_none_or(|code| [2, 101, 125].contains(&code)) {
+        failed.push("no answer".to_owned());
+    }
+    if answer.elapsed > limit {
+        failed.push(format!("within: {limit:?}"));
+    }
+    failed
+}
+
 /// Checks what must hold after every answer: nothing of the host in it, nothing raw
 /// on the stream, nothing left behind.
 pub fn aftermath(

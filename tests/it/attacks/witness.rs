@@ -1,6 +1,6 @@
 //! The witness outside: what a run left on the host. It looks for processes by three
-//! marks (a variable in their environment, the path of the binary, the pid namespace),
-//! since a survivor may have lost any one of them.
+//! marks (a variable in their environment, the path of the binary, being the first of
+//! a cell), since a survivor may have lost any one of them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,8 +24,9 @@ pub struct Traces {
     pub binary: PathBuf,
     /// Where its `TMPDIR` points; no other run is given the same.
     pub temporary: PathBuf,
-    /// The pid namespaces seen among its children.
-    pub namespaces: BTreeSet<PathBuf>,
+    /// Children of the server in a pid namespace of their own, by pid and start time:
+    /// the first processes of cells. Nothing in a cell can outlive them.
+    pub cells: BTreeSet<(String, String)>,
     /// The processor time of all processes below the server, as last seen.
     pub processor: Duration,
     /// What the run was known by while it lived: shows that the marks are right.
@@ -34,16 +35,15 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// Notes the pid namespaces of the server's children and what they cost. Call it
-    /// often: a short run is gone soon.
+    /// Notes the server's cells and what they cost. Call it often: a short run is gone
+    /// soon.
     pub fn observe(&mut self) {
         let ours = namespace("self");
         let children = children(&self.server.to_string());
         for child in &children {
-            match namespace(child) {
-                Some(other) if Some(&other) != ours.as_ref() => self.namespaces.insert(other),
-                _ => false,
-            };
+            if namespace(child).is_some_and(|other| Some(other) != ours) {
+                self.cells.insert((child.clone(), stat(child, START)));
+            }
         }
         // A fork bomb is a large tree to walk.
         if self
@@ -94,10 +94,10 @@ impl Traces {
     }
 
     fn knows(&self, pid: &str) -> Option<&'static str> {
-        let directory = Path::new("/proc").join(pid);
-        if zombie(&directory) {
+        if zombie(pid) {
             return None;
         }
+        let directory = Path::new("/proc").join(pid);
         let environment = fs::read(directory.join("environ")).unwrap_or_default();
         let mark = format!("{MARK}={}", self.mark);
         if !self.mark.is_empty()
@@ -114,9 +114,8 @@ impl Traces {
         if !binary.is_empty() && binary == self.binary.as_os_str().as_bytes() {
             return Some("binary");
         }
-        namespace(pid)
-            .filter(|found| self.namespaces.contains(found))
-            .map(|_| "pid namespace")
+        let process = (pid.to_owned(), stat(pid, START));
+        self.cells.contains(&process).then_some("first of a cell")
     }
 }
 
@@ -154,8 +153,8 @@ pub fn files(directory: &Path) -> BTreeSet<PathBuf> {
 /// The processes of a user.
 pub fn processes_of(uid: u32) -> Vec<String> {
     let owned = |pid: &String| {
-        let directory = Path::new("/proc").join(pid);
-        fs::metadata(&directory).is_ok_and(|meta| meta.uid() == uid) && !zombie(&directory)
+        let owner = fs::metadata(Path::new("/proc").join(pid)).map(|meta| meta.uid());
+        owner.is_ok_and(|owner| owner == uid) && !zombie(pid)
     };
     processes().filter(owned).collect()
 }
@@ -208,22 +207,12 @@ fn children(pid: &str) -> Vec<String> {
 /// User and system time of a process and all below it: fields 14 to 17 of `stat`, in
 /// hundredths of a second.
 fn processor_time(pid: &str) -> Duration {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let fields = stat
-        .rsplit(')')
-        .next()
-        .unwrap_or_default()
-        .split_whitespace();
-    let ticks: u64 = fields
-        .skip(11)
-        .take(4)
-        .filter_map(|field| field.parse::<u64>().ok())
-        .sum();
+    let ticks = (14..=17).filter_map(|field| stat(pid, field).parse::<u64>().ok());
     let below: Duration = children(pid)
         .iter()
         .map(|child| processor_time(child))
         .sum();
-    Duration::from_millis(ticks * 10) + below
+    Duration::from_millis(ticks.sum::<u64>() * 10) + below
 }
 
 fn namespace(process: &str) -> Option<PathBuf> {
@@ -231,11 +220,22 @@ fn namespace(process: &str) -> Option<PathBuf> {
 }
 
 /// A zombie holds nothing but its number until its parent looks.
-fn zombie(directory: &Path) -> bool {
-    let stat = fs::read_to_string(directory.join("stat")).unwrap_or_default();
-    stat.rsplit(')')
-        .next()
-        .is_some_and(|rest| rest.trim_start().starts_with(['Z', 'X']))
+fn zombie(pid: &str) -> bool {
+    ["Z", "X"].contains(&stat(pid, 3).as_str())
+}
+
+/// When a process was started, as a field of `stat`.
+const START: usize = 22;
+
+/// A field of `/proc/<pid>/stat` by its number, from 3 on: the name before may hold
+/// anything.
+fn stat(pid: &str, field: usize) -> String {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let rest = text.rsplit(')').next().unwrap_or_default();
+    rest.split_whitespace()
+        .nth(field - 3)
+        .unwrap_or_default()
+        .to_owned()
 }
 
 fn walk(directory: &Path, see: &mut dyn FnMut(&Path)) {

@@ -54,26 +54,37 @@ impl Group {
             peak: None,
             before: Mutex::default(),
         };
+        if let Err(error) = group.build() {
+            // Half a group would be nobody's to remove.
+            for directory in group.directories() {
+                let _ = fs::remove_dir(directory);
+            }
+            return Err(error);
+        }
+        Ok(group)
+    }
+
+    fn build(&mut self) -> io::Result<()> {
         let mut unused = true;
-        for directory in group.directories() {
+        for directory in self.directories() {
             unused &= make(directory)?;
         }
         let entrance = |directory: &Path| {
             OpenOptions::new()
                 .write(true)
-                .open(directory.join(group.entrance()))
+                .open(directory.join(self.entrance()))
         };
-        group.entrances = group
+        self.entrances = self
             .directories()
             .into_iter()
             .map(entrance)
             .collect::<io::Result<_>>()?;
-        if mode == Mode::V2 {
-            group.directory = Some(unified::directory(&group.memory)?);
-            group.peak = settable(&group.memory.join("memory.peak"));
+        if self.mode == Mode::V2 {
+            self.directory = Some(unified::directory(&self.memory)?);
+            self.peak = settable(&self.memory.join("memory.peak"));
         }
-        group.before = Mutex::new(Before::first(unused));
-        Ok(group)
+        self.before = Mutex::new(Before::first(unused));
+        Ok(())
     }
 
     /// Sets the limits of the next run and starts its counting.

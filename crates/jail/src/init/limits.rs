@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::note;
@@ -34,9 +34,11 @@ pub fn apply(limits: &Limits) -> io::Result<()> {
         (Resource::Rtprio, 0, 0),
         (Resource::Sigpending, 1024, 1024),
     ] {
+        // One that is lower already cannot be raised, nor need it be.
+        let most = getrlimit(resource).maximum.unwrap_or(u64::MAX);
         let limit = Rlimit {
-            current: Some(soft),
-            maximum: Some(hard),
+            current: Some(soft.min(most)),
+            maximum: Some(hard.min(most)),
         };
         setrlimit(resource, limit)?;
     }

@@ -1,0 +1,154 @@
+//! Languages as data: a file adds one or replaces one, nothing is compiled again, and a
+//! file that cannot be read is an error of its own language alone.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::Value;
+
+use crate::support::{Hotcell, Running, anyone, everyone, open_to_all};
+
+const CONFIG: &str = "home/config/hotcell/languages";
+
+#[test]
+fn a_file_adds_a_language() {
+    for hotcell in everyone() {
+        // Control: nobody knows it yet.
+        let asked = ["-l", "tally", "-c", "a\nb\n", "--", "-l"];
+        let unknown = run(&hotcell, &asked);
+        assert_eq!(unknown.code, Some(2), "{}", unknown.err());
+        assert!(unknown.err().contains("unknown language `tally`"));
+
+        define(
+            &hotcell,
+            "tally",
+            "name = \"Tally\"\naliases = [\"count\"]\nextensions = [\"tly\"]\n\
+             [runtime]\ncommands = [\"wc\"]\n[source]\nfile = \"main.tly\"\n\
+             [run]\nargv = [\"{runtime}\", \"{args...}\", \"{file}\"]\n[env]\nLC_ALL = \"C\"\n",
+        );
+        let said = |arguments: &[&str]| {
+            let answer = run(&hotcell, arguments);
+            (answer.code, answer.out())
+        };
+        let two = |name: &str| (Some(0), format!("2 {name}\n"));
+        assert_eq!(said(&asked), two("main.tly"));
+        assert_eq!(
+            said(&["-l", "Count", "-c", "a\nb\n", "--", "-l"]),
+            two("main.tly")
+        );
+        let file = hotcell.write("home/some.tly", "a\nb\n");
+        assert_eq!(said(&[file.to_str().unwrap(), "--", "-l"]), two("some.tly"));
+
+        let row = row(&hotcell, "tally");
+        assert_eq!(row["name"], "Tally");
+        assert_eq!(row["aliases"], serde_json::json!(["count"]));
+        assert!(row["path"].as_str().unwrap().ends_with("/wc"), "{row}");
+    }
+}
+
+#[test]
+fn a_file_replaces_a_language() {
+    for hotcell in everyone() {
+        let asked = ["-l", "python", "-c", "print(1)"];
+        assert_eq!(run(&hotcell, &asked).out(), "1\n");
+        define(
+            &hotcell,
+            "python",
+            "name = \"Not Python\"\n[runtime]\ncommands = [\"cat\"]\n[source]\nfile = \"main.txt\"\n\
+             [run]\nargv = [\"{runtime}\", \"{file}\"]\n",
+        );
+        assert_eq!(run(&hotcell, &asked).out(), "print(1)");
+        assert_eq!(row(&hotcell, "python")["name"], "Not Python");
+        // The others are as they were.
+        assert_eq!(run(&hotcell, &["-l", "sh", "-c", "echo 2"]).out(), "2\n");
+    }
+}
+
+#[test]
+fn a_broken_file_is_named_with_its_line_and_breaks_no_other() {
+    let Some(hotcell) = anyone() else { return };
+    define(
+        &hotcell,
+        "broken",
+        "name = \"Broken\"\n[runtime]\ncommands = [\"cat\"\n",
+    );
+    define(
+        &hotcell,
+        "wrong",
+        "name = \"Wrong\"\n[runtime]\ncommands = [\"cat\"]\nshell = true\n",
+    );
+    let file = |id: &str| hotcell.place(CONFIG).join(format!("{id}.toml"));
+
+    for (id, line) in [("broken", 3), ("wrong", 4)] {
+        let place = format!("{}:{line}: ", file(id).display());
+        let problem = row(&hotcell, id)["problem"].as_str().unwrap().to_owned();
+        assert!(problem.starts_with(&place), "{problem}");
+        let answer = run(&hotcell, &["-l", id, "-c", "x"]);
+        assert_eq!(answer.code, Some(2));
+        assert!(
+            answer.err().starts_with(&format!("hotcell: {place}")),
+            "{}",
+            answer.err()
+        );
+        let hint = format!("hint: Mend or remove {}.\n", file(id).display());
+        assert!(answer.err().ends_with(&hint), "{}", answer.err());
+    }
+    assert_eq!(
+        run(&hotcell, &["-l", "sh", "-c", "echo fine"]).out(),
+        "fine\n"
+    );
+
+    // In words too.
+    let listed = start(&hotcell, &["languages"]).finish();
+    assert_eq!(listed.code, Some(0));
+    let place = format!("{}:4: ", file("wrong").display());
+    assert!(listed.out().contains(&place), "{}", listed.out());
+    assert!(listed.out().lines().any(|line| line.starts_with("python ")));
+}
+
+#[test]
+fn a_language_without_a_runtime_is_refused_with_what_was_searched() {
+    let Some(hotcell) = anyone() else { return };
+    let mut command = hotcell.command();
+    let empty = hotcell.make_folder("home/empty");
+    command.env("PATH", &empty);
+    let answer = Running::start(command.args(["run", "-l", "python", "-c", "print(1)"])).finish();
+    assert_eq!((answer.code, answer.out()), (Some(2), String::new()));
+    let told = "hotcell: no runtime for `python`: no usable python3 or python in PATH\n";
+    assert_eq!(answer.err(), told);
+
+    // With a package manager in PATH there is something to do about it.
+    let apt = hotcell.write("home/empty/apt", "");
+    fs::set_permissions(&apt, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = hotcell.command();
+    command.env("PATH", &empty);
+    let answer = Running::start(command.args(["run", "-l", "python", "-c", "print(1)"])).finish();
+    let hint = "hint: Install it: `apt install python3`.\n";
+    assert_eq!(
+        (answer.code, answer.err()),
+        (Some(2), format!("{told}{hint}"))
+    );
+}
+
+fn define(hotcell: &Hotcell, id: &str, text: &str) {
+    let file = hotcell.write(&format!("{CONFIG}/{id}.toml"), text);
+    open_to_all(&file);
+}
+
+fn run(hotcell: &Hotcell, arguments: &[&str]) -> crate::support::Answer {
+    start(hotcell, &[&["run"], arguments].concat()).finish()
+}
+
+fn start(hotcell: &Hotcell, arguments: &[&str]) -> Running {
+    let mut command = hotcell.command();
+    command.env("XDG_CONFIG_HOME", hotcell.place("home/config"));
+    Running::start(command.args(arguments))
+}
+
+/// A language's row in `hotcell languages --json`.
+fn row(hotcell: &Hotcell, id: &str) -> Value {
+    let listed = start(hotcell, &["languages", "--json"]).finish().json();
+    let rows = listed.as_array().expect("a list").iter();
+    let mut ours = rows.filter(|row| row["id"] == id);
+    ours.next().expect("it is listed").clone()
+}

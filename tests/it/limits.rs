@@ -1,0 +1,252 @@
+//! How a run ends: each limit with a program that meets it and one that does not, and
+//! every ending told apart from the others. What was printed until then comes back.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::left::{Before, mark};
+use crate::support::{Hotcell, everyone};
+
+/// Says something, then takes 100 MiB and keeps it for a while: where no group counts, a
+/// watcher looks now and then.
+const HUNGRY: &str =
+    "import time\nprint('partial')\nheld = b'x' * (100 << 20)\ntime.sleep(1)\nprint('had it')";
+/// Says something, then has 20 children at once.
+const FERTILE: &str = "import os, time
+print('partial')
+for _ in range(20):
+    if os.fork() == 0:
+        time.sleep(30)
+        os._exit(0)
+print('had them')";
+
+#[test]
+fn a_program_is_ended_at_its_time_limit_with_all_that_it_started() {
+    let code = "import os\nprint('partial')\nos.fork()\nos.fork()\nwhile True: pass";
+    for hotcell in everyone() {
+        let before = Before::look(&hotcell);
+        let marked = mark(&hotcell);
+        let running = hotcell.start(&["--timeout", "1s", &marked, "-l", "python", "-c", code]);
+        let pid = running.pid();
+        let answer = running.finish();
+        let told = "hotcell: the program was ended at its time limit of 1 s\n\
+                    hint: Raise the limit with `--timeout`.\n";
+        assert_eq!(
+            answer.whole(),
+            (Some(124), "partial\n".to_owned(), told.to_owned())
+        );
+        assert!(answer.took < Duration::from_secs(5), "{:?}", answer.took);
+        before.expect_nothing_left(pid);
+
+        // Control: within its time the same limit does nothing.
+        let answer = hotcell.run(&["--timeout", "20s", "-l", "python", "-c", "print('in time')"]);
+        assert_eq!(
+            (answer.code, answer.out()),
+            (Some(0), "in time\n".to_owned())
+        );
+    }
+}
+
+#[test]
+fn the_time_limit_is_30_seconds_unless_another_is_asked_for() {
+    for hotcell in everyone() {
+        let plan = hotcell
+            .run(&["--plan", "-l", "python", "-c", "while True: pass"])
+            .json();
+        assert_eq!(plan["timeout_ms"], 30_000);
+    }
+}
+
+#[test]
+fn a_program_is_ended_at_its_memory_limit() {
+    for hotcell in everyone() {
+        let answer = hotcell.run(&["--memory", "64m", "-l", "python", "-c", HUNGRY]);
+        let told = "hotcell: the program was ended at its memory limit of 64 MiB\n\
+                    hint: Raise the limit with `--memory`.\n";
+        assert_eq!(
+            (answer.code, answer.out()),
+            (Some(122), "partial\n".to_owned())
+        );
+        assert!(answer.err().ends_with(told), "{}", answer.err());
+
+        let answer = hotcell.run(&["--memory", "256m", "-l", "python", "-c", HUNGRY]);
+        let whole = "partial\nhad it\n".to_owned();
+        assert_eq!(answer.whole(), (Some(0), whole, String::new()));
+    }
+}
+
+#[test]
+fn files_in_memory_count_as_memory() {
+    let code = "import os\nprint('partial')
+for at in ['/workspace/a', '/tmp/a', '/dev/shm/a']:
+    with open(at, 'wb') as file:
+        for _ in range(20): file.write(bytes(1 << 20))
+held = b'x' * (40 << 20)
+import time; time.sleep(1)\nprint('had it')";
+    for hotcell in everyone() {
+        let small = hotcell.json(&["--memory", "96m", "-l", "python", "-c", code]);
+        assert_eq!(
+            ending(&small),
+            json!(["memory", "memory", "partial\n"]),
+            "{small}"
+        );
+        let large = hotcell.json(&["--memory", "256m", "-l", "python", "-c", code]);
+        assert_eq!(
+            ending(&large),
+            json!(["ok", null, "partial\nhad it\n"]),
+            "{large}"
+        );
+    }
+}
+
+#[test]
+fn a_program_at_its_process_limit_keeps_its_own_exit_code() {
+    for hotcell in everyone() {
+        let asked = ["--pids", "8", "-l", "python", "-c", FERTILE];
+        let answer = hotcell.run(&asked);
+        assert_eq!(
+            (answer.code, answer.out()),
+            (Some(1), "partial\n".to_owned())
+        );
+        let told = "hotcell: the program failed with exit code 1 after it had reached its limit of 8 processes\n\
+                    hint: Raise the limit with `--pids`, or start fewer processes and threads.\n";
+        assert!(answer.err().ends_with(told), "{}", answer.err());
+        let result = hotcell.json(&asked);
+        assert_eq!(ending(&result), json!(["failed", "processes", "partial\n"]));
+
+        let result = hotcell.json(&["--pids", "40", "-l", "python", "-c", FERTILE]);
+        assert_eq!(
+            ending(&result),
+            json!(["ok", null, "partial\nhad them\n"]),
+            "{result}"
+        );
+        // One that fails for another reason is not told so.
+        let result = hotcell.json(&["--pids", "8", "-l", "sh", "-c", "exit 1"]);
+        assert_eq!(ending(&result), json!(["failed", "exception", ""]));
+    }
+}
+
+#[test]
+fn a_share_of_a_processor_slows_a_program_down() {
+    // Needs 0.4 s of a processor and says how long that took.
+    let code = "import time\nstart = time.monotonic()\n\
+                while time.process_time() < 0.4: pass\nprint(time.monotonic() - start)";
+    let took = |hotcell: &Hotcell, cpus| -> f64 {
+        let answer = hotcell.run(&["--cpus", cpus, "-l", "python", "-c", code]);
+        answer.out().trim().parse().expect("seconds")
+    };
+    for hotcell in everyone() {
+        if !has_groups(&hotcell) {
+            // Nothing but a group can do that; the report says that there is none.
+            continue;
+        }
+        let slow = took(&hotcell, "0.2");
+        assert!(slow > 1.2, "0.4 s of a fifth of a processor took {slow} s");
+        // The best of a few: others use this machine too.
+        let fast = (0..5).map(|_| took(&hotcell, "1")).fold(f64::MAX, f64::min);
+        assert!(fast < slow, "{fast} s, and {slow} s with a fifth");
+    }
+}
+
+#[test]
+fn a_program_that_prints_too_much_is_ended() {
+    let code = "for n in range(10000): print('partial')";
+    for hotcell in everyone() {
+        let answer = hotcell.run(&["--output-limit", "4k", "-l", "python", "-c", code]);
+        let told = "hotcell: the program was ended because it printed more than 4 KiB\n\
+                    hint: Raise the limit with `--output-limit`, or print less.\n";
+        assert_eq!((answer.code, answer.err()), (Some(123), told.to_owned()));
+        assert!(answer.stdout.len() > 4096 && answer.out().starts_with("partial\npartial\n"));
+
+        let answer = hotcell.run(&["--output-limit", "1m", "-l", "python", "-c", code]);
+        assert_eq!((answer.code, answer.stdout.len()), (Some(0), 80_000));
+    }
+}
+
+#[test]
+fn every_ending_has_a_status_a_kind_and_an_exit_code_of_its_own() {
+    let say = "import os, sys, time; print('partial', flush=True)";
+    let endings = [
+        ("sys.exit(0)", &[][..], 0, json!(["ok", null, 0, null])),
+        (
+            "sys.exit(41)",
+            &[],
+            41,
+            json!(["failed", "exception", 41, null]),
+        ),
+        ("1/0", &[], 1, json!(["failed", "exception", 1, null])),
+        (
+            "os.kill(os.getpid(), 11)",
+            &[],
+            139,
+            json!(["killed", "signal", null, "SIGSEGV"]),
+        ),
+        (
+            "os.kill(os.getpid(), 9)",
+            &[],
+            137,
+            json!(["killed", "signal", null, "SIGKILL"]),
+        ),
+        (
+            "os.abort()",
+            &[],
+            134,
+            json!(["killed", "signal", null, "SIGABRT"]),
+        ),
+        // It cannot pretend to be one of ours.
+        (
+            "sys.exit(124)",
+            &[],
+            124,
+            json!(["failed", "exception", 124, null]),
+        ),
+        (
+            "time.sleep(60)",
+            &["--timeout", "300ms"],
+            124,
+            json!(["timeout", "timeout", null, null]),
+        ),
+        (
+            "x = 'x' * (1 << 30)",
+            &["--memory", "64m"],
+            122,
+            json!(["memory", "memory", null, null]),
+        ),
+        (
+            "print('x' * 99999)",
+            &["--output-limit", "9k"],
+            123,
+            json!(["killed", "output", null, null]),
+        ),
+    ];
+    for hotcell in everyone() {
+        for (code, options, exit_code, expected) in &endings {
+            let code = format!("{say}\n{code}");
+            let arguments = [&["--json", "-l", "python", "-c", &code], *options].concat();
+            let answer = hotcell.run(&arguments);
+            let result = answer.json();
+            let (status, kind) = (&result["status"], &result["error"]["kind"]);
+            let facts = json!([status, kind, result["exit_code"], result["signal"]]);
+            assert_eq!(
+                (answer.code, facts),
+                (Some(*exit_code), expected.clone()),
+                "{code}"
+            );
+            let printed = result["stdout"].as_str().unwrap();
+            assert!(printed.starts_with("partial\n"), "{code}: {printed}");
+        }
+    }
+}
+
+fn ending(result: &Value) -> Value {
+    json!([result["status"], result["error"]["kind"], result["stdout"]])
+}
+
+fn has_groups(hotcell: &Hotcell) -> bool {
+    let result = hotcell.json(&["-l", "sh", "-c", "true"]);
+    let walls = result["isolation"]["walls"].as_array().expect("walls");
+    walls
+        .iter()
+        .any(|wall| wall["name"] == "control groups" && wall["stands"] == true)
+}
