@@ -84,6 +84,11 @@ impl Engine {
         Ok(plan(request, definition, &runtime, &self.defaults)?)
     }
 
+    /// Looks at the host, if that has not been done yet. Blocks.
+    pub fn open(&self) -> Result<(), StartError> {
+        Ok(self.host().map(drop)?)
+    }
+
     /// Starts what a plan's cell needs, if it is not there yet. Blocks.
     pub fn warm_up(&self, plan: &RunPlan) -> Result<(), StartError> {
         Ok(self.jail(plan)?.start()?)

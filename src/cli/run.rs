@@ -84,7 +84,14 @@ pub struct Arguments {
 pub fn main(arguments: Arguments) -> ExitCode {
     let json = arguments.json;
     let engine = Engine::new(Surroundings::from_env());
-    let (plan, stdin) = match prepare(&engine, &arguments) {
+    let prepared = thread::scope(|scope| {
+        if !arguments.plan {
+            // Beside the planning; whether it worked is asked again below.
+            scope.spawn(|| drop(engine.open()));
+        }
+        prepare(&engine, &arguments)
+    });
+    let (plan, stdin) = match prepared {
         Ok(prepared) => prepared,
         Err(rejected) => {
             let (message, hint) = (told(&rejected), rejected.hint());

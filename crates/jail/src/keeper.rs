@@ -66,6 +66,8 @@ impl Keeper {
             .name("keeper".to_owned())
             .spawn(move || {
                 let sweeper = Loop {
+                    // It starts while the caller is still finding out what to show it.
+                    launched: Starting::launch().ok(),
                     inbox,
                     wake: reader,
                     sweep: groups.cgroups.directories(),
@@ -115,6 +117,8 @@ impl Drop for Keeper {
 }
 
 struct Loop {
+    /// A spawner that has been told nothing yet.
+    launched: Option<Starting>,
     inbox: Receiver<Work>,
     wake: OwnedFd,
     /// What a sweeper has to remove once we are gone, and the sweeper.
@@ -217,12 +221,11 @@ impl Loop {
     }
 
     fn start_spawner(&mut self, spec: &SpawnerSpec) -> Result<OwnedFd, JailError> {
-        let (ours, theirs) = wire::pair().map_err(JailError::Spawner)?;
-        let child = spawner()
-            .stdin(theirs)
-            .spawn()
-            .map_err(JailError::Spawner)?;
-        let mut child = Starting(Some(child));
+        let mut starting = match self.launched.take() {
+            Some(launched) => launched,
+            None => Starting::launch().map_err(JailError::Spawner)?,
+        };
+        let ours = starting.control.try_clone().map_err(JailError::Spawner)?;
         // A sweeper comes with the first spawner, and so before any group is made:
         // none of them can outlive us.
         let mut lifeline = None;
@@ -253,7 +256,7 @@ impl Loop {
                     break;
                 }
                 UNMAPPED => {
-                    map_range(child.id(), spec.uid_base).map_err(JailError::Root)?;
+                    map_range(starting.id(), spec.uid_base).map_err(JailError::Root)?;
                     wire::send(ours.as_fd(), MAPPED, &[]).map_err(JailError::Talk)?;
                 }
                 bytes => match Status::from_bytes(bytes) {
@@ -262,7 +265,7 @@ impl Loop {
                 },
             }
         }
-        let child = child.0.take().ok_or(JailError::SpawnerGone)?;
+        let child = starting.child.take().ok_or(JailError::SpawnerGone)?;
         let pid = Pid::from_child(&child);
         let pidfd =
             pidfd_open(pid, PidfdFlags::empty()).map_err(|e| JailError::Spawner(e.into()))?;
@@ -272,17 +275,26 @@ impl Loop {
 }
 
 /// A spawner that is not done starting: ended and reaped if it never is.
-struct Starting(Option<Child>);
+struct Starting {
+    child: Option<Child>,
+    control: OwnedFd,
+}
 
 impl Starting {
+    fn launch() -> io::Result<Self> {
+        let (control, theirs) = wire::pair()?;
+        let child = Some(spawner().stdin(theirs).spawn()?);
+        Ok(Self { child, control })
+    }
+
     fn id(&self) -> u32 {
-        self.0.as_ref().map_or(0, Child::id)
+        self.child.as_ref().map_or(0, Child::id)
     }
 }
 
 impl Drop for Starting {
     fn drop(&mut self) {
-        if let Some(child) = &mut self.0 {
+        if let Some(child) = &mut self.child {
             let _ = child.kill();
             let _ = child.wait();
         }
