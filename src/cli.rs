@@ -3,6 +3,7 @@
 mod doctor;
 mod languages;
 mod run;
+mod serve;
 
 use std::process::ExitCode;
 
@@ -20,6 +21,8 @@ struct Arguments {
 enum Command {
     /// Run a program in a cell
     Run(run::Arguments),
+    /// Serve programs to MCP clients over standard input and output
+    Serve(serve::Arguments),
     /// List the languages, and which of them can run on this machine
     Languages(languages::Arguments),
     /// Test the walls of the sandbox from inside a real cell
@@ -29,6 +32,7 @@ enum Command {
 pub fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Run(arguments) => run::main(arguments),
+        Command::Serve(arguments) => serve::main(arguments),
         Command::Languages(arguments) => languages::main(&arguments),
         Command::Doctor(arguments) => doctor::main(&arguments),
     }

@@ -287,7 +287,7 @@ fn interrupted(unheard: &Notify) -> impl Future<Output = ()> {
     }
 }
 
-async fn received(signal: &mut Option<tokio::signal::unix::Signal>) {
+pub(super) async fn received(signal: &mut Option<tokio::signal::unix::Signal>) {
     match signal {
         Some(signal) => drop(signal.recv().await),
         None => std::future::pending().await,

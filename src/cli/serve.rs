@@ -1,0 +1,130 @@
+//! `hotcell serve`.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{BAD_INPUT, OUR_FAILURE, complain};
+use crate::cell::Requirement;
+use crate::engine::QueueSize;
+use crate::mcp::{Catalog, Identity, Outputs, RunSettings, RunTool, Runner, Server, stdio};
+use crate::request::{parse_count, parse_duration, parse_size};
+use crate::store::{Retention, Store};
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Programs that may run side by side [default: two for each processor]
+    #[arg(long, value_name = "COUNT")]
+    max_runs: Option<String>,
+    /// Programs that may wait for their turn [default: 256]
+    #[arg(long, value_name = "COUNT")]
+    max_queue: Option<String>,
+    /// How long output that is too long for an answer is kept [default: 30m]
+    #[arg(long, value_name = "TIME")]
+    keep_output: Option<String>,
+    /// How much of it is kept in all [default: 512m]
+    #[arg(long, value_name = "SIZE")]
+    keep_output_size: Option<String>,
+    /// Refuse to run unless every wall of the sandbox stands
+    #[arg(long, value_name = "LEVEL", value_parser = ["strict"], conflicts_with = "allow_reduced")]
+    require: Option<String>,
+    /// Run even if this host cannot build a wall that confines the program
+    #[arg(long)]
+    allow_reduced: bool,
+}
+
+const INSTRUCTIONS: &str = "Use `run` to execute code: each call is a fresh sandbox without \
+    network and without files of the host, so give it all it needs and print what you want to see. \
+    Failures say what went wrong in error.kind and what to do in error.hint.";
+
+pub fn main(arguments: Arguments) -> ExitCode {
+    // First of all: nothing but the protocol may ever reach it.
+    let output = match stdio::take_stdout() {
+        Ok(output) => output,
+        Err(error) => {
+            complain(&format!("could not take standard output: {error}"), None);
+            return OUR_FAILURE.into();
+        }
+    };
+    let server = match build(&arguments) {
+        Ok(server) => server,
+        Err(error) => {
+            complain(&error.to_string(), error.hint().as_deref());
+            return BAD_INPUT.into();
+        }
+    };
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            complain(&format!("could not start: {error}"), None);
+            return OUR_FAILURE.into();
+        }
+    };
+    runtime.block_on(async {
+        let stop = stopped();
+        stdio::serve(&server, std::io::stdin(), output, stop).await;
+    });
+    // Ends what is left of the cells before we do.
+    drop(server);
+    runtime.shutdown_timeout(std::time::Duration::from_millis(500));
+    ExitCode::SUCCESS
+}
+
+fn build(arguments: &Arguments) -> Result<Arc<Server>, crate::request::RequestError> {
+    let usual = QueueSize::default();
+    let count = |text: &Option<String>, usual| match text {
+        Some(text) => parse_count(text).map(|count| count as usize),
+        None => Ok(usual),
+    };
+    let settings = RunSettings {
+        requirement: match (&arguments.require, arguments.allow_reduced) {
+            (Some(_), _) => Requirement::Strict,
+            (None, true) => Requirement::Reduced,
+            (None, false) => Requirement::Confined,
+        },
+        queue: QueueSize {
+            running: count(&arguments.max_runs, usual.running)?,
+            waiting: count(&arguments.max_queue, usual.waiting)?,
+        },
+        ..RunSettings::default()
+    };
+    let mut retention = Retention::default();
+    if let Some(time) = &arguments.keep_output {
+        retention.time = parse_duration(time)?;
+    }
+    if let Some(bytes) = &arguments.keep_output_size {
+        retention.bytes = parse_size(bytes)?;
+    }
+    let store = Arc::new(Store::new(retention));
+    let runner = Arc::new(Runner::new(settings, store.clone()));
+    let mut catalog = Catalog::default();
+    catalog.add_tool(RunTool(runner));
+    catalog.add_resource(Outputs(store));
+    let identity = Identity {
+        name: "hotcell".to_owned(),
+        title: "hotcell".to_owned(),
+        instructions: Some(INSTRUCTIONS.to_owned()),
+    };
+    Ok(Server::new(identity, catalog))
+}
+
+/// Ends on Ctrl-C or a polite request to end.
+async fn stopped() {
+    let kinds = [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+    ];
+    let mut signals = kinds.map(|kind| signal(kind).ok());
+    let [interrupt, terminate, hangup] = &mut signals;
+    tokio::select! {
+        () = super::run::received(interrupt) => {}
+        () = super::run::received(terminate) => {}
+        () = super::run::received(hangup) => {}
+    }
+}

@@ -1,0 +1,34 @@
+//! The Model Context Protocol: one server, every era of it.
+//!
+//! The parts, from the wire inwards:
+//!
+//! - `message` reads and writes JSON-RPC, and nothing of MCP.
+//! - `stdio` is the transport over standard input and output; HTTP is in [`crate::http`].
+//! - `era` decides for each request by which revision it is served.
+//! - `session` is what a legacy client has said about itself.
+//! - `server` answers requests out of a catalogue.
+//! - `objects` is that catalogue: tools, prompts, resources and templates. What a
+//!   user publishes and what stands in for another server are just more objects.
+//! - `context` is what an object may do while it answers: report, log, ask.
+//! - `run_tool` and `outputs` are our own objects.
+
+mod context;
+mod era;
+mod listen;
+mod message;
+mod objects;
+mod outputs;
+mod run_tool;
+mod server;
+mod session;
+mod shape;
+pub mod stdio;
+
+pub use context::{Context, LogLevel, Outbox};
+pub use era::{Era, LEGACY, MODERN, Revision, SUPPORTED, Way};
+pub use message::{Fault, Id, Message, Request, parse};
+pub use objects::{Answer, Arguments, Boxed, Catalog, Prompt, Resource, Tool};
+pub use outputs::Outputs;
+pub use run_tool::{Ran, RunSettings, RunTool, Runner};
+pub use server::{Change, Identity, Peer, Server};
+pub use session::Session;

@@ -1,0 +1,295 @@
+//! Answers requests out of a catalogue.
+//!
+//! One [`Server`] serves every transport. It owns no connection: a [`Peer`] says
+//! where a request came from and where messages for it go.
+
+mod methods;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use serde_json::{Map, Value, json};
+use tokio::sync::{broadcast, oneshot, watch};
+
+use super::context::{Outbox, Waiting};
+use super::era::{Era, Way};
+use super::listen::listen;
+use super::message::{self, Fault, Id, Message, Notification, Request};
+use super::objects::Catalog;
+use super::session::Session;
+use super::shape::shape;
+
+/// Requests that one stdio process or HTTP session may have open.
+const MOST_OPEN: usize = 1024;
+
+/// Who we say we are.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    pub name: String,
+    pub title: String,
+    /// For the model: what this server is for, in a paragraph.
+    pub instructions: Option<String>,
+}
+
+impl Identity {
+    pub(super) fn to_value(&self) -> Value {
+        json!({ "name": self.name, "title": self.title, "version": env!("CARGO_PKG_VERSION") })
+    }
+}
+
+/// Where a message came from, and where messages for it go.
+#[derive(Clone)]
+pub struct Peer {
+    pub session: Arc<Session>,
+    pub way: Way,
+    pub out: Outbox,
+}
+
+/// Something that clients may want to be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    Tools,
+    Prompts,
+    Resources,
+    /// The content of one resource.
+    Updated(String),
+}
+
+impl Change {
+    pub fn method(&self) -> &'static str {
+        match self {
+            Self::Tools => "notifications/tools/list_changed",
+            Self::Prompts => "notifications/prompts/list_changed",
+            Self::Resources => "notifications/resources/list_changed",
+            Self::Updated(_) => "notifications/resources/updated",
+        }
+    }
+
+    pub fn params(&self) -> Value {
+        match self {
+            Self::Updated(uri) => json!({ "uri": uri }),
+            _ => json!({}),
+        }
+    }
+}
+
+pub struct Server {
+    identity: Identity,
+    catalog: RwLock<Arc<Catalog>>,
+    changes: broadcast::Sender<Change>,
+    /// What waits for an answer of a client, by the id we asked under.
+    asked: Mutex<HashMap<String, Waiting>>,
+    ended: watch::Sender<bool>,
+}
+
+impl Server {
+    pub fn new(identity: Identity, catalog: Catalog) -> Arc<Self> {
+        Arc::new(Self {
+            identity,
+            catalog: RwLock::new(Arc::new(catalog)),
+            changes: broadcast::channel(256).0,
+            asked: Mutex::default(),
+            ended: watch::channel(false).0,
+        })
+    }
+
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// What is on offer now.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        let catalog = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
+        catalog.clone()
+    }
+
+    /// Changes what is on offer and tells whoever listens.
+    pub fn change(&self, what: &[Change], edit: impl FnOnce(&mut Catalog)) {
+        {
+            let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
+            edit(Arc::make_mut(&mut catalog));
+        }
+        what.iter().for_each(|change| self.announce(change.clone()));
+    }
+
+    /// Tells whoever listens.
+    pub fn announce(&self, change: Change) {
+        // Nobody listening is fine.
+        let _ = self.changes.send(change);
+    }
+
+    pub fn changes(&self) -> broadcast::Receiver<Change> {
+        self.changes.subscribe()
+    }
+
+    /// Lets the requests that only wait for news be answered.
+    pub fn end(&self) {
+        self.ended.send_replace(true);
+    }
+
+    pub async fn ended(&self) {
+        let mut ended = self.ended.subscribe();
+        let _ = ended.wait_for(|ended| *ended).await;
+    }
+
+    /// Whether a request may take a while. The others are answered at once, in order.
+    pub fn takes_time(request: &Request) -> bool {
+        matches!(
+            request.method.as_str(),
+            "tools/call"
+                | "prompts/get"
+                | "resources/read"
+                | "completion/complete"
+                | "subscriptions/listen"
+        )
+    }
+
+    /// The whole answer to a request, as a message; none if the client took it back.
+    ///
+    /// Dropping the future ends all work for the request.
+    pub async fn answer(self: &Arc<Self>, request: Request, peer: &Peer) -> Option<Reply> {
+        let id = request.id.clone();
+        if peer.session.calls_open() >= MOST_OPEN {
+            let message = format!("more than {MOST_OPEN} requests are open; wait for some");
+            let fault = Fault::new(Fault::INTERNAL, message);
+            return Some(Reply::fault(&id, None, fault));
+        }
+        let Some(open) = peer.session.begin(&id) else {
+            let fault = Fault::new(
+                Fault::INVALID_REQUEST,
+                "the id is in use by an open request",
+            );
+            return Some(Reply::fault(&id, None, fault));
+        };
+        let era = match Era::of(&request, &peer.way, &peer.session) {
+            Ok(era) => era,
+            Err(fault) => {
+                return Some(Reply {
+                    malformed: true,
+                    ..Reply::fault(&id, None, fault)
+                });
+            }
+        };
+        let method = request.method.clone();
+        let result = tokio::select! {
+            result = self.dispatch(era, request, peer) => result,
+            () = open.cancelled() => return None,
+        };
+        Some(match result {
+            Ok(result) => {
+                let result = shape(era, &method, &self.identity, result);
+                Reply {
+                    message: message::response(&id, &result),
+                    era: Some(era),
+                    code: None,
+                    malformed: false,
+                }
+            }
+            Err(fault) => Reply::fault(&id, Some(era), fault),
+        })
+    }
+
+    /// Takes in a message that wants no answer.
+    pub fn hear(&self, message: Message, session: &Session) {
+        match message {
+            Message::Notification(Notification { method, params }) => {
+                if method == "notifications/cancelled" {
+                    if let Some(id) = params.get("requestId").and_then(Id::of_value) {
+                        session.cancel(&id);
+                    }
+                }
+                // The rest tells us nothing that we act on.
+            }
+            Message::Response { id, result } => {
+                let waiting = id.as_text().and_then(|id| self.waiting().remove(id));
+                if let Some(waiting) = waiting {
+                    let _ = waiting.send(result);
+                }
+            }
+            Message::Request(_) => {}
+        }
+    }
+
+    /// Prepares for the answer to a question of ours.
+    pub(super) fn expect_answer(
+        self: &Arc<Self>,
+    ) -> (Question, oneshot::Receiver<Result<Value, Fault>>) {
+        let id = crate::secret::random_name();
+        let (sender, receiver) = oneshot::channel();
+        self.waiting().insert(id.clone(), sender);
+        let server = self.clone();
+        (Question { id, server }, receiver)
+    }
+
+    fn waiting(&self) -> std::sync::MutexGuard<'_, HashMap<String, Waiting>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn dispatch(
+        self: &Arc<Self>,
+        era: Era,
+        request: Request,
+        peer: &Peer,
+    ) -> Result<Map<String, Value>, Fault> {
+        match (era, request.method.as_str()) {
+            (Era::Modern, "server/discover") => Ok(self.discover()),
+            (Era::Modern, "subscriptions/listen") => {
+                listen(self, &request.id, &request.params, &peer.out).await
+            }
+            (Era::Legacy(revision), "initialize") => self.initialize(revision, &request, peer),
+            (Era::Legacy(_), "ping") => Ok(Map::new()),
+            (Era::Legacy(_), "logging/setLevel") => methods::set_level(&request, &peer.session),
+            (Era::Legacy(_), "resources/subscribe") => self.watch(&request, &peer.session),
+            (Era::Legacy(_), "resources/unsubscribe") => methods::unwatch(&request, &peer.session),
+            (_, "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list") => {
+                self.list(&request)
+            }
+            (_, "tools/call" | "prompts/get" | "resources/read") => {
+                self.use_object(era, request, peer).await
+            }
+            (_, "completion/complete") => self.complete(&request).await,
+            (_, method) => Err(Fault::method_not_found(method)),
+        }
+    }
+}
+
+/// An answer on its way out.
+#[derive(Debug)]
+pub struct Reply {
+    pub message: String,
+    /// None when the era could not be told.
+    pub era: Option<Era>,
+    /// The code of a fault.
+    pub code: Option<i64>,
+    /// The request did not say by which rules it wants to be served.
+    pub malformed: bool,
+}
+
+impl Reply {
+    pub fn fault(id: &Id, era: Option<Era>, fault: Fault) -> Self {
+        Self {
+            message: fault.to_message(Some(id)),
+            era,
+            code: Some(fault.code),
+            malformed: false,
+        }
+    }
+}
+
+/// A question of ours that is open; forgotten when this is dropped.
+pub struct Question {
+    id: String,
+    server: Arc<Server>,
+}
+
+impl Question {
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+impl Drop for Question {
+    fn drop(&mut self) {
+        self.server.waiting().remove(&self.id);
+    }
+}
