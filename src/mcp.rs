@@ -25,10 +25,10 @@ mod shape;
 pub mod stdio;
 
 pub use context::{Context, LogLevel, Outbox};
-pub use era::{Era, LEGACY, MODERN, Revision, SUPPORTED, Way};
+pub use era::{Era, LEGACY, MODERN, Revision, SUPPORTED, VERSION_KEY, Way};
 pub use message::{Fault, Id, Message, Request, parse};
 pub use objects::{Answer, Arguments, Boxed, Catalog, Prompt, Resource, Tool};
 pub use outputs::Outputs;
 pub use run_tool::{Ran, RunSettings, RunTool, Runner};
-pub use server::{Change, Identity, Peer, Server};
+pub use server::{Change, Identity, Peer, Reply, Server};
 pub use session::Session;

@@ -1,5 +1,9 @@
 //! `hotcell serve`.
 
+mod http;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -14,6 +18,21 @@ use crate::store::{Retention, Store};
 
 #[derive(clap::Args)]
 pub struct Arguments {
+    /// Serve over HTTP at this address instead of standard input and output
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    http: Option<SocketAddr>,
+    /// The file with the token that HTTP clients must show; made if it is not there
+    #[arg(long, value_name = "FILE", requires = "http")]
+    token_file: Option<PathBuf>,
+    /// Let anybody who reaches the port use it; only on loopback
+    #[arg(long, requires = "http", conflicts_with = "token_file")]
+    no_auth: bool,
+    /// Another name that HTTP clients may call this server by (repeat for more)
+    #[arg(long, value_name = "NAME", requires = "http")]
+    allow_host: Vec<String>,
+    /// An origin whose pages may use this server (repeat for more)
+    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    allow_origin: Vec<String>,
     /// Programs that may run side by side [default: two for each processor]
     #[arg(long, value_name = "COUNT")]
     max_runs: Option<String>,
@@ -65,14 +84,19 @@ pub fn main(arguments: Arguments) -> ExitCode {
             return OUR_FAILURE.into();
         }
     };
-    runtime.block_on(async {
-        let stop = stopped();
-        stdio::serve(&server, std::io::stdin(), output, stop).await;
+    let code = runtime.block_on(async {
+        match &arguments.http {
+            Some(address) => http::serve(&server, *address, &arguments, stopped()).await,
+            None => {
+                stdio::serve(&server, std::io::stdin(), output, stopped()).await;
+                ExitCode::SUCCESS
+            }
+        }
     });
     // Ends what is left of the cells before we do.
     drop(server);
     runtime.shutdown_timeout(std::time::Duration::from_millis(500));
-    ExitCode::SUCCESS
+    code
 }
 
 fn build(arguments: &Arguments) -> Result<Arc<Server>, crate::request::RequestError> {
