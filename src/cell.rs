@@ -32,9 +32,12 @@ impl Cell {
         policy: Policy,
         stdio: [OwnedFd; 3],
     ) -> Result<Self, JailError> {
-        // The first one waits for a spawner to build its root.
-        let started = tokio::task::spawn_blocking(move || jail.spawn(&policy, stdio)).await;
-        let inner = started.unwrap_or(Err(JailError::SpawnerGone))?;
+        if !jail.is_started() {
+            let jail = jail.clone();
+            let started = tokio::task::spawn_blocking(move || jail.start()).await;
+            started.unwrap_or(Err(JailError::SpawnerGone))?;
+        }
+        let inner = jail.spawn(&policy, stdio)?;
         let status = inner.status().ok_or(JailError::SpawnerGone)?;
         let readiness = watch(status).map_err(JailError::Talk)?;
         Ok(Self { readiness, inner })

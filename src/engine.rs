@@ -88,6 +88,11 @@ impl Engine {
         Ok(plan(request, definition, &runtime, &self.defaults)?)
     }
 
+    /// Starts what a plan's cell needs, if it is not there yet. Blocks.
+    pub fn warm_up(&self, plan: &RunPlan) -> Result<(), StartError> {
+        Ok(self.jail(plan)?.start()?)
+    }
+
     /// Runs a plan in a cell until it ends or `cancelled` does.
     pub async fn run(
         &self,
@@ -95,12 +100,8 @@ impl Engine {
         surface: Surface,
         cancelled: impl Future<Output = ()>,
     ) -> Result<RunResult, StartError> {
-        let host = self.host()?;
-        let view = View {
-            trees: plan.trees.clone(),
-        };
-        let jail = self.jail(host, view);
-        run::run(jail, host.cgroups(), plan, surface, cancelled).await
+        let jail = self.jail(plan)?;
+        run::run(jail, self.host()?.cgroups(), plan, surface, cancelled).await
     }
 
     fn host(&self) -> Result<&Arc<Host>, JailError> {
@@ -111,9 +112,14 @@ impl Engine {
         Ok(self.host.get_or_init(|| opened))
     }
 
-    fn jail(&self, host: &Arc<Host>, view: View) -> Arc<Jail> {
+    /// The jail whose cells see what this plan needs to see.
+    fn jail(&self, plan: &RunPlan) -> Result<Arc<Jail>, JailError> {
+        let host = self.host()?;
+        let view = View {
+            trees: plan.trees.clone(),
+        };
         let mut jails = self.jails.lock().unwrap_or_else(PoisonError::into_inner);
         let make = || Arc::new(Jail::new(host.clone(), view.clone()));
-        jails.entry(view.clone()).or_insert_with(make).clone()
+        Ok(jails.entry(view.clone()).or_insert_with(make).clone())
     }
 }

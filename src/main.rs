@@ -5,5 +5,5 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // Before anything else: this process may be a spawner, not a server.
     jail::hook();
-    hotcell::cli::main()
+    hotcell::doctor::hook().unwrap_or_else(hotcell::cli::main)
 }

@@ -23,7 +23,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep_until, timeout};
 
 use crate::cell::{Cell, Isolation, PlaceError, Requirement, place};
 use crate::plan::RunPlan;
-use crate::request::InputFile;
+use crate::request::{FileSource, InputFile};
 
 use capture::{Ceiling, capture};
 
@@ -141,7 +141,7 @@ pub async fn run(
     };
     let ended = watch
         .until_end(&ceiling, started + plan.timeout, cancelled)
-        .await;
+        .await?;
     watch.usage = watch.cell.usage();
     let duration = started.elapsed();
     watch.cell.kill();
@@ -204,6 +204,14 @@ async fn fill(cell: &Cell, plan: &RunPlan) -> Result<(), StartError> {
     let uid = cell.uid();
     let source = InputFile::from_bytes(plan.source.path.clone(), plan.source.bytes.clone());
     let files: Vec<InputFile> = [source].into_iter().chain(plan.files.clone()).collect();
+    let size = |file: &InputFile| match &file.source {
+        FileSource::Bytes(bytes) => bytes.len(),
+        FileSource::HostFile(_) | FileSource::HostFolder(_) => usize::MAX,
+    };
+    // A few pages of memory are written sooner than a thread is found for them.
+    if files.iter().map(size).fold(0, usize::saturating_add) < 1 << 16 {
+        return Ok(place(workspace.as_fd(), uid, &files)?);
+    }
     let placed = tokio::task::spawn_blocking(move || place(workspace.as_fd(), uid, &files)).await;
     Ok(placed.map_err(|_| StartError::Lost)??)
 }
@@ -232,7 +240,7 @@ impl Watch<'_> {
         ceiling: &Ceiling,
         deadline: Instant,
         cancelled: impl Future<Output = ()>,
-    ) -> End {
+    ) -> Result<End, StartError> {
         let mut look = interval(WATCH);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut cancelled = std::pin::pin!(cancelled);
@@ -241,21 +249,22 @@ impl Watch<'_> {
                 event = self.cell.next_event() => match event {
                     Ok(Event::Exited(exit)) => {
                         self.exit = Some(exit);
-                        return End::Exited;
+                        return Ok(End::Exited);
                     }
-                    Ok(Event::Gone) | Err(_) => return End::Gone,
-                    Ok(Event::Failed(_)) => return End::Gone,
+                    // It got no further than exec: no byte of it ran.
+                    Ok(Event::Failed(failed)) => return Err(JailError::from(failed).into()),
+                    Ok(Event::Gone) | Err(_) => return Ok(End::Gone),
                     Ok(Event::Ready { .. } | Event::Locked { .. }) => {}
                 },
-                () = sleep_until(deadline.into()) => return End::Deadline,
-                () = ceiling.reached() => return End::Output,
-                () = &mut cancelled => return End::Cancelled,
+                () = sleep_until(deadline.into()) => return Ok(End::Deadline),
+                () = ceiling.reached() => return Ok(End::Output),
+                () = &mut cancelled => return Ok(End::Cancelled),
                 _ = look.tick() => {
                     self.usage = self.cell.usage();
                     // One process killed is the whole run out of memory: what is
                     // left of it would only pretend to have worked.
                     if self.is_out_of_memory() {
-                        return End::Memory;
+                        return Ok(End::Memory);
                     }
                 }
             }

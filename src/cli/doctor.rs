@@ -1,8 +1,24 @@
 //! `hotcell doctor`.
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
+use super::{OUR_FAILURE, complain};
+use crate::doctor::{Group, Level, Report, State, examine};
+use crate::engine::Engine;
+use crate::language::Surroundings;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    everything is in order
+  1    cells can be made, but something is missing or failed
+  125  no cell can be made";
+
+/// What to exit with when not everything is in order.
+const REDUCED: u8 = 1;
+
 #[derive(clap::Args)]
+#[command(after_help = EXIT_CODES)]
 pub struct Arguments {
     /// Print the report as JSON
     #[arg(long)]
@@ -10,6 +26,76 @@ pub struct Arguments {
 }
 
 pub fn main(arguments: &Arguments) -> ExitCode {
-    let _ = arguments.json;
-    ExitCode::SUCCESS
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            complain(&format!("could not start: {error}"), None);
+            return OUR_FAILURE.into();
+        }
+    };
+    let engine = Engine::new(Surroundings::from_env());
+    let report = runtime.block_on(examine(&engine));
+    let text = if arguments.json {
+        serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
+    } else {
+        show(&report)
+    };
+    let _ = io::stdout().lock().write_all(text.as_bytes());
+    match report.isolation {
+        Level::Full => ExitCode::SUCCESS,
+        Level::Reduced => REDUCED.into(),
+        Level::None => OUR_FAILURE.into(),
+    }
+}
+
+fn show(report: &Report) -> String {
+    let mut lines = Vec::new();
+    let mut group = None;
+    for check in &report.checks {
+        if group != Some(check.group) {
+            group = Some(check.group);
+            lines.push(heading(check.group).to_owned());
+        }
+        let mark = match check.state {
+            State::Ok => "ok",
+            State::Missing => "MISSING",
+            State::Failed => "FAILED",
+        };
+        lines.push(format!("  {mark:<8}{:<20}{}", check.name, check.means));
+        for (what, text) in [("found", &check.found), ("mend", &check.mend)] {
+            lines.extend(
+                text.as_ref()
+                    .map(|text| format!("          {what}: {text}")),
+            );
+        }
+    }
+    let languages = &report.languages;
+    lines.push("this host".to_owned());
+    lines.push(format!("  kernel {}", report.kernel));
+    if let Some(filter) = &report.filter {
+        lines.push(format!("  system call filter {filter}"));
+    }
+    lines.push(format!(
+        "  {} of {} languages can run (`hotcell languages` lists them)",
+        languages.runnable.len(),
+        languages.known
+    ));
+    lines.push(match report.isolation {
+        Level::Full => "isolation: full".to_owned(),
+        Level::Reduced => format!("isolation: reduced: {}", report.lacking.join(", ")),
+        Level::None => "isolation: none: no cell can be made".to_owned(),
+    });
+    lines.join("\n") + "\n"
+}
+
+fn heading(group: Group) -> &'static str {
+    match group {
+        Group::Cell => "making a cell",
+        Group::Inside => "a program in a cell",
+        Group::Limits => "its limits",
+        Group::Walls => "the walls around it",
+    }
 }

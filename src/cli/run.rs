@@ -116,7 +116,10 @@ pub fn main(arguments: Arguments) -> ExitCode {
         (None, true) => Requirement::Reduced,
         (None, false) => Requirement::Confined,
     };
-    let result = runtime.block_on(execute(&engine, &plan, stdin, requirement, json));
+    // Nothing else waits for this thread yet, so it may as well block.
+    let result = engine
+        .warm_up(&plan)
+        .and_then(|()| runtime.block_on(execute(&engine, &plan, stdin, requirement, json)));
     // Ends what is left of the cell before we do.
     drop(engine);
     report(&plan, result, json)

@@ -103,6 +103,12 @@ fn suite(pass: &Pass, canaries: &Canaries, cases: &[Case]) -> Tally {
         pass.name, result["isolation"]["level"]
     ));
 
+    let missing = company::unseen(pass, &result["isolation"]["walls"]);
+    assert!(
+        missing.is_empty(),
+        "the witness is blind to a live run's {missing:?}"
+    );
+
     let folder = tempfile::tempdir().expect("a folder for what is compiled");
     pass::open_to_all(folder.path());
     let scene = Scene {

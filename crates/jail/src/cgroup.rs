@@ -66,7 +66,7 @@ impl Cgroups {
     ///
     /// May move this process (and no other) into a group of its own, so call it
     /// before starting children that shall stay together. As an ordinary user
-    /// under systemd it may wait for the user's systemd, at most two seconds.
+    /// under systemd it may wait for the user's systemd, at most six seconds.
     pub fn find() -> Self {
         Self::look().unwrap_or_else(|reason| Self {
             mode: Mode::None,

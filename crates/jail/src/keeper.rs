@@ -5,7 +5,6 @@
 //! that lives as long as the [`Host`](crate::Host). The same thread buries cells:
 //! it waits for their end behind the answer, reaps them and frees their slots.
 
-use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -22,7 +21,6 @@ use rustix::net::RecvFlags;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::cgroup;
 use crate::error::JailError;
 use crate::slots::COUNT;
 use crate::spawn::{Groups, Lease};
@@ -31,7 +29,6 @@ use crate::spec::{SpawnerSpec, Status};
 use crate::{sys, wire};
 
 pub const SPAWNER: &str = "hotcell-spawner";
-pub const SWEEPER: &str = "hotcell-sweeper";
 
 /// How long a killed cell may take to go before its control group is killed, and
 /// before its slot is given up.
@@ -62,31 +59,23 @@ enum Work {
 }
 
 impl Keeper {
-    /// Starts the thread and, if there is something to sweep, the sweeper.
     pub fn start(groups: Arc<Groups>) -> io::Result<Self> {
         let (reader, wake) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let (commands, inbox) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("keeper".to_owned())
             .spawn(move || {
-                // Started before any group is made, so that none can outlive us.
-                let sweeper = start_sweeper(&groups.cgroups.directories());
-                Loop {
+                let sweeper = Loop {
                     inbox,
                     wake: reader,
+                    sweep: groups.cgroups.directories(),
+                    sweeper: None,
                     spawners: Vec::new(),
                     dying: Vec::new(),
                 }
                 .run();
-                let Ok(Some((mut sweeper, lifeline))) = sweeper else {
-                    return;
-                };
-                if groups.remove() {
-                    let _ = sweeper.kill();
-                    let _ = sweeper.wait();
-                } else {
-                    // It has something left to do once this process is gone.
-                    std::mem::forget(lifeline);
+                if let Some(sweeper) = sweeper {
+                    sweeper.dismiss(groups.remove());
                 }
             })?;
         Ok(Self {
@@ -128,6 +117,9 @@ impl Drop for Keeper {
 struct Loop {
     inbox: Receiver<Work>,
     wake: OwnedFd,
+    /// What a sweeper has to remove once we are gone, and the sweeper.
+    sweep: Vec<PathBuf>,
+    sweeper: Option<Sweeper>,
     spawners: Vec<Spawner>,
     dying: Vec<Grave>,
 }
@@ -137,6 +129,24 @@ struct Spawner {
     pidfd: OwnedFd,
 }
 
+struct Sweeper {
+    pidfd: OwnedFd,
+    lifeline: OwnedFd,
+}
+
+impl Sweeper {
+    /// Ends it, or leaves it to its work, which begins when this process is gone.
+    fn dismiss(self, nothing_left: bool) {
+        if nothing_left {
+            let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
+            let _ = poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], None);
+            let _ = sys::reap_cell(self.pidfd.as_fd());
+        } else {
+            std::mem::forget(self.lifeline);
+        }
+    }
+}
+
 struct Grave {
     dying: Dying,
     since: Instant,
@@ -144,9 +154,15 @@ struct Grave {
 }
 
 impl Loop {
-    fn run(mut self) {
+    fn run(mut self) -> Option<Sweeper> {
         loop {
             let open = self.take_work();
+            if !open {
+                // What they made ends with them, side by side with the burials.
+                self.spawners
+                    .iter_mut()
+                    .for_each(|spawner| drop(spawner.child.kill()));
+            }
             self.dying.retain_mut(Grave::is_occupied);
             self.spawners
                 .retain_mut(|spawner| !matches!(spawner.child.try_wait(), Ok(Some(_))));
@@ -156,9 +172,9 @@ impl Loop {
             self.wait();
         }
         for mut spawner in self.spawners {
-            let _ = spawner.child.kill();
             let _ = spawner.child.wait();
         }
+        self.sweeper
     }
 
     /// Does all that was asked; `false` once nobody can ask any more.
@@ -202,23 +218,45 @@ impl Loop {
 
     fn start_spawner(&mut self, spec: &SpawnerSpec) -> Result<OwnedFd, JailError> {
         let (ours, theirs) = wire::pair().map_err(JailError::Spawner)?;
-        let child = command(SPAWNER)
+        let child = spawner()
             .stdin(theirs)
             .spawn()
             .map_err(JailError::Spawner)?;
         let mut child = Starting(Some(child));
+        // A sweeper comes with the first spawner, and so before any group is made:
+        // none of them can outlive us.
+        let mut lifeline = None;
+        let mut spec = spec.clone();
+        if self.sweeper.is_none() && !self.sweep.is_empty() {
+            spec.sweep.clone_from(&self.sweep);
+            lifeline =
+                Some(pipe_with(PipeFlags::CLOEXEC).map_err(|e| JailError::Spawner(e.into()))?);
+        }
         let file = spec.to_memory_file().map_err(JailError::Talk)?;
-        wire::send(ours.as_fd(), b"spec", &[file.as_fd()]).map_err(JailError::Talk)?;
+        let mut fds = vec![file.as_fd()];
+        fds.extend(lifeline.iter().map(|(theirs, _)| theirs.as_fd()));
+        wire::send(ours.as_fd(), b"spec", &fds).map_err(JailError::Talk)?;
         loop {
-            let message =
-                wire::receive(ours.as_fd(), RecvFlags::empty()).map_err(JailError::Talk)?;
-            match message.ok_or(JailError::SpawnerGone)?.bytes {
-                bytes if bytes == READY => break,
-                bytes if bytes == UNMAPPED => {
+            let message = wire::receive(ours.as_fd(), RecvFlags::empty());
+            let message = message
+                .map_err(JailError::Talk)?
+                .ok_or(JailError::SpawnerGone)?;
+            match &message.bytes[..] {
+                READY => {
+                    let pidfd = message.fds.into_iter().next();
+                    self.sweeper = self.sweeper.take().or_else(|| {
+                        Some(Sweeper {
+                            pidfd: pidfd?,
+                            lifeline: lifeline?.1,
+                        })
+                    });
+                    break;
+                }
+                UNMAPPED => {
                     map_range(child.id(), spec.uid_base).map_err(JailError::Talk)?;
                     wire::send(ours.as_fd(), MAPPED, &[]).map_err(JailError::Talk)?;
                 }
-                bytes => match Status::from_bytes(&bytes) {
+                bytes => match Status::from_bytes(bytes) {
                     Ok(Status::Failed(failed)) => return Err(failed.into()),
                     _ => return Err(JailError::Garbled),
                 },
@@ -296,11 +334,11 @@ impl Grave {
     }
 }
 
-/// Our own binary in another role, with nothing of ours in its environment.
-fn command(role: &str) -> Command {
+/// Our own binary as a spawner, with nothing of ours in its environment.
+fn spawner() -> Command {
     let mut command = Command::new("/proc/self/exe");
     command
-        .arg0(role)
+        .arg0(SPAWNER)
         .env_clear()
         // A Ctrl-C at the terminal is for the server to handle.
         .process_group(0)
@@ -317,24 +355,4 @@ fn map_range(pid: u32, base: Option<u32>) -> io::Result<()> {
     fs::write(format!("/proc/{pid}/setgroups"), "deny")?;
     fs::write(format!("/proc/{pid}/uid_map"), &range)?;
     fs::write(format!("/proc/{pid}/gid_map"), &range)
-}
-
-fn start_sweeper(directories: &[PathBuf]) -> io::Result<Option<(Child, OwnedFd)>> {
-    if directories.is_empty() {
-        return Ok(None);
-    }
-    let (reader, lifeline) = pipe_with(PipeFlags::CLOEXEC)?;
-    let sweeper = command(SWEEPER).args(directories).stdin(reader).spawn()?;
-    Ok(Some((sweeper, lifeline)))
-}
-
-/// The sweeper's whole life: wait until the server is gone, then remove the
-/// control groups it can no longer remove itself.
-pub fn sweeper(directories: impl Iterator<Item = OsString>) -> ! {
-    let lifeline = sys::take_stdin();
-    let mut buffer = [0; 1];
-    while let Err(rustix::io::Errno::INTR) = rustix::io::read(&lifeline, &mut buffer) {}
-    let directories: Vec<PathBuf> = directories.map(PathBuf::from).collect();
-    cgroup::sweep(&directories);
-    sys::exit_now(0);
 }

@@ -24,12 +24,12 @@ pub use policy::{Limits, Policy, Tree, View};
 pub use spawn::{Cell, Event, Host, Jail};
 pub use spec::{Exit, Missing, Wall};
 
-/// Becomes a spawner or a sweeper if this process was started as one; else returns.
+/// Becomes a spawner if this process was started as one; else returns.
 pub fn hook() {
-    let mut arguments = std::env::args_os();
-    match arguments.next().as_deref().and_then(|name| name.to_str()) {
-        Some(keeper::SPAWNER) => spawner::main(),
-        Some(keeper::SWEEPER) => keeper::sweeper(arguments),
-        _ => {}
+    if std::env::args_os()
+        .next()
+        .is_some_and(|name| name == keeper::SPAWNER)
+    {
+        spawner::main();
     }
 }

@@ -84,8 +84,17 @@ impl Jail {
         }
     }
 
-    /// Asks for a cell. Blocks while a spawner starts, the first time and after
-    /// one was lost; else for one message.
+    /// Starts a spawner if none runs, which blocks until it has built its root.
+    pub fn start(&self) -> Result<(), JailError> {
+        self.spawner().map(drop)
+    }
+
+    /// Whether [`Jail::spawn`] will not have to start a spawner.
+    pub fn is_started(&self) -> bool {
+        self.lock().is_some()
+    }
+
+    /// Asks for a cell. Blocks only if a spawner has to start first.
     ///
     /// `stdio` are the program's ends of the standard streams.
     pub fn spawn(&self, policy: &Policy, stdio: [OwnedFd; 3]) -> Result<Cell, JailError> {
@@ -140,6 +149,7 @@ impl Jail {
             view: self.view.clone(),
             uid_base: self.host.uids.as_ref().map(|uids| uids.base),
             memory_is_charged: self.host.cgroups().mode() != Mode::None,
+            sweep: Vec::new(),
         };
         let started = Arc::new(self.host.keeper.start_spawner(spec)?);
         *spawner = Some(started.clone());

@@ -8,12 +8,14 @@
 //! [`Policy`]: crate::policy::Policy
 
 mod root;
+mod side;
+mod sweeper;
 
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, socket_with};
+use rustix::net::RecvFlags;
 use rustix::process::{DumpableBehavior, Gid, Signal, Uid};
 
 use crate::error::{Failed, step};
@@ -33,15 +35,16 @@ pub const READY: &[u8] = b"ready";
 /// The spawner's whole life. Returns when the server is gone.
 pub fn main() -> ! {
     let control = sys::take_stdin();
-    let mut spawner = match Spawner::start(&control) {
-        Ok(spawner) => spawner,
+    let (mut spawner, sweeper) = match Spawner::start(&control) {
+        Ok(started) => started,
         Err(failed) => {
             let message = Status::Failed(failed).to_bytes();
             let _ = wire::send(control.as_fd(), &message, &[]);
             sys::exit_now(1);
         }
     };
-    if wire::send(control.as_fd(), READY, &[]).is_ok() {
+    let sweeper: Vec<_> = sweeper.iter().map(AsFd::as_fd).collect();
+    if wire::send(control.as_fd(), READY, &sweeper).is_ok() {
         while let Ok(Some(message)) = wire::receive(control.as_fd(), RecvFlags::empty()) {
             spawner.serve(message);
         }
@@ -62,12 +65,16 @@ struct Spawner {
 }
 
 impl Spawner {
-    fn start(control: &OwnedFd) -> Result<Self, Failed> {
+    /// Builds everything; with the pidfd of the sweeper, if one was asked for.
+    fn start(control: &OwnedFd) -> Result<(Self, Option<OwnedFd>), Failed> {
         step("watching the server", || {
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
             Ok(())
         })?;
-        let spec = step("reading the spawner's spec", || receive_spec(control))?;
+        let (spec, lifeline) = step("reading the spawner's spec", || receive_spec(control))?;
+        let sweeper = step("starting the sweeper", || {
+            sweeper::start(&spec.sweep, lifeline)
+        })?;
         let host_proc = step("opening /proc", root::open_host_proc)?;
         let mut missing = Vec::new();
 
@@ -93,15 +100,17 @@ impl Spawner {
         step("entering a mount namespace", || {
             sys::unshare(libc::CLONE_NEWNS)
         })?;
-        // Cells inherit this namespace only until they get the one of their slot.
-        if let Err(error) = sys::unshare(libc::CLONE_NEWNET) {
-            missing.push(Missing {
+        let (root, network) = Root::build(&spec.view, trees, host_proc)?;
+        // We are away from the host's network ourselves; the first slot has the same.
+        let mut networks = HashMap::new();
+        match network {
+            Ok(network) => drop(networks.insert(0, network)),
+            Err(error) => missing.push(Missing {
                 wall: Wall::Network,
                 errno: error.raw_os_error().unwrap_or(0),
-            });
+            }),
         }
-        let root = Root::build(&spec.view, trees, host_proc)?;
-        Ok(Self {
+        let spawner = Self {
             root,
             filters: init::Filters {
                 cell: seccomp::program(seccomp::Filter::Cell {
@@ -110,9 +119,10 @@ impl Spawner {
                 init: seccomp::program(seccomp::Filter::Init),
             },
             has_range: spec.uid_base.is_some(),
-            networks: HashMap::new(),
+            networks,
             missing,
-        })
+        };
+        Ok((spawner, sweeper))
     }
 
     /// Makes one cell, or says on its status socket why not.
@@ -200,22 +210,17 @@ impl Spawner {
             return sys::enter_network(network.as_fd());
         }
         sys::unshare(libc::CLONE_NEWNET)?;
-        let socket = socket_with(
-            AddressFamily::INET,
-            SocketType::DGRAM,
-            SocketFlags::CLOEXEC,
-            None,
-        )?;
-        let network = sys::loopback_up(socket.as_fd())?;
-        self.networks.insert(slot, network);
+        self.networks.insert(slot, side::open_loopback()?);
         Ok(())
     }
 }
 
-fn receive_spec(control: &OwnedFd) -> io::Result<SpawnerSpec> {
+/// The spec, and the pipe whose end tells a sweeper that the server is gone.
+fn receive_spec(control: &OwnedFd) -> io::Result<(SpawnerSpec, Option<OwnedFd>)> {
     let message = wire::receive(control.as_fd(), RecvFlags::empty())?;
-    let fd = message.and_then(|m| m.fds.into_iter().next());
-    SpawnerSpec::from_memory_file(fd.ok_or(io::ErrorKind::UnexpectedEof)?)
+    let mut fds = message.ok_or(io::ErrorKind::UnexpectedEof)?.fds.into_iter();
+    let spec = fds.next().ok_or(io::ErrorKind::UnexpectedEof)?;
+    Ok((SpawnerSpec::from_memory_file(spec)?, fds.next()))
 }
 
 /// Gives up root for good: from here on we are host uid `base`.

@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 
@@ -29,6 +30,8 @@ pub struct SpawnerSpec {
     pub uid_base: Option<u32>,
     /// Whether a control group charges memory files to the cell that makes them.
     pub memory_is_charged: bool,
+    /// What a sweeper must remove once the server is gone; empty if one is there.
+    pub sweep: Vec<PathBuf>,
 }
 
 /// One request to the spawner; the cell's own [`Policy`] travels in a memory file
@@ -109,6 +112,10 @@ impl SpawnerSpec {
             out.bytes(tree.host.as_os_str().as_bytes());
             out.bytes(tree.cell.as_os_str().as_bytes());
         }
+        out.number(self.sweep.len() as u64);
+        for path in &self.sweep {
+            out.bytes(path.as_os_str().as_bytes());
+        }
         out.into_memory_file()
     }
 
@@ -126,11 +133,13 @@ impl SpawnerSpec {
                 cell: input.text()?.into(),
             })
         })?;
+        let sweep = input.list(|input| Ok(input.text()?.into()))?;
         input.end()?;
         Ok(Self {
             view: View { trees },
             uid_base,
             memory_is_charged,
+            sweep,
         })
     }
 }
@@ -447,6 +456,7 @@ mod tests {
             view: View { trees: vec![tree] },
             uid_base: Some(1 << 30),
             memory_is_charged: true,
+            sweep: vec!["/sys/fs/cgroup/hotcell-1".into()],
         };
         let file = spec.to_memory_file().unwrap();
         assert_eq!(SpawnerSpec::from_memory_file(file).unwrap(), spec);

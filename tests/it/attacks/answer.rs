@@ -40,7 +40,7 @@ impl Answer {
             None => String::from_utf8_lossy(&self.stdout).into_owned(),
         };
         let stderr = String::from_utf8_lossy(&self.stderr);
-        let start = |text: &str| -> String { text.trim_end().chars().take(1500).collect() };
+        let start = |text: &str| -> String { text.trim_end().chars().take(800).collect() };
         let (code, elapsed) = (self.code, self.elapsed);
         format!(
             "code {code:?}, {elapsed:?}, {} {}",

@@ -22,6 +22,8 @@ pub const ARGUMENT: &str = "sbx-canary-argv";
 const FILES: [&str; 2] = ["/tmp/sbx-canary-file", "/var/tmp/sbx-canary-file"];
 const SOCKET: &str = "/tmp/sbx-canary.sock";
 const PORT: u16 = 47999;
+/// Where a suite waits for another one to end; like the canaries at a fixed place.
+const LOCK: &str = "/tmp/hotcell-attacks.lock";
 
 /// The planted canaries. They are taken away again on drop.
 pub struct Canaries {
@@ -145,11 +147,11 @@ fn hidden_address() -> io::Result<SocketAddr> {
 /// Waits for the right to plant canaries. The file stays: removing it would let two
 /// waiters hold locks on two files of one name.
 fn lock() -> io::Result<File> {
-    let path = std::env::temp_dir().join("hotcell-attacks.lock");
-    if !path.exists() {
-        fs::write(&path, "")?;
+    if fs::symlink_metadata(LOCK).is_err() {
+        fs::write(LOCK, "")?;
+        fs::set_permissions(LOCK, fs::Permissions::from_mode(0o644))?;
     }
-    let file = File::open(&path)?;
+    let file = File::open(LOCK)?;
     file.lock()?;
     Ok(file)
 }

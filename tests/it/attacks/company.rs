@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::answer::Answer;
 use super::case::Case;
 use super::pass::{Pass, Run};
@@ -65,6 +67,33 @@ pub fn hello(pass: &Pass) -> Answer {
         wall: Duration::from_secs(10),
         files: Vec::new(),
     })
+}
+
+/// The marks by which the witness should know a run that lives, and does not.
+pub fn unseen(pass: &Pass, walls: &Value) -> Vec<&'static str> {
+    let code = "import time\ntime.sleep(1)\n".to_owned();
+    let answer = pass.run(&Run {
+        language: "python",
+        code,
+        wall: Duration::from_secs(10),
+        files: Vec::new(),
+    });
+    let groups = walls
+        .as_array()
+        .into_iter()
+        .flatten()
+        .any(|wall| wall["name"] == "control groups" && wall["stands"] == true);
+    let mut marks = vec!["environment", "binary"];
+    marks.extend(groups.then_some("control group"));
+    marks.retain(|mark| !answer.traces.known.contains(mark));
+    marks.extend(
+        answer
+            .traces
+            .namespaces
+            .is_empty()
+            .then_some("pid namespace"),
+    );
+    marks
 }
 
 /// A process of the pass's user that no cell may touch.

@@ -2,7 +2,6 @@
 //! own. The same programs run as root and as an ordinary user, since the walls are
 //! built in different ways.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
@@ -156,7 +155,7 @@ impl Pass {
             mark,
             binary,
             temporary,
-            namespaces: BTreeSet::new(),
+            ..Traces::default()
         };
         answer::wait(child, traces, start, limit)
     }

@@ -67,14 +67,22 @@ pub fn judge(case: &Case, wall: Duration, answer: &Answer) -> Vec<String> {
 
     let outcomes = outcomes(&result);
     let allowed = case.outcomes();
-    let fits = allowed.is_empty() || outcomes.iter().any(|outcome| allowed.contains(outcome));
+    let fits = outcomes.iter().any(|outcome| allowed.contains(outcome));
+    // Where no outcome is named the program has to come to its end by itself: one that
+    // is stopped before has not tried every wall.
+    let own = [Outcome::Exited, Outcome::Error];
+    let ended = outcomes.iter().any(|outcome| own.contains(outcome));
     clause(
         !outcomes.is_empty(),
         format!("no outcome: status {}", result["status"]),
     );
     clause(
-        fits,
+        fits || allowed.is_empty(),
         format!("outcome: {outcomes:?} is none of {allowed:?}"),
+    );
+    clause(
+        ended || !allowed.is_empty(),
+        format!("outcome: {outcomes:?}, and not by itself"),
     );
     clause(
         expected_code(&result) == answer.code,
@@ -97,7 +105,8 @@ pub fn judge(case: &Case, wall: Duration, answer: &Answer) -> Vec<String> {
         clause(false, format!("never:BREACH: {line}"));
     }
     // A wall that was never tried proves nothing.
-    let ran = !stdout.is_empty() || scope::SILENT.contains(&case.short());
+    let stopped = fits && !ended;
+    let ran = !stdout.is_empty() || stopped || scope::SILENT.contains(&case.short());
     clause(ran, "no sign that the program ran".to_owned());
     let whole = case.short() == "RES-05"
         || !case.expect.contains("never:BREACH")

@@ -26,18 +26,37 @@ pub struct Traces {
     pub temporary: PathBuf,
     /// The pid namespaces seen among its children.
     pub namespaces: BTreeSet<PathBuf>,
+    /// The processor time of all processes below the server, as last seen.
+    pub processor: Duration,
+    /// What the run was known by while it lived: shows that the marks are right.
+    pub known: BTreeSet<&'static str>,
+    pub measured: Option<Instant>,
 }
 
 impl Traces {
-    /// Notes the pid namespaces of the server's children. Call it often: a short
-    /// run is gone soon.
+    /// Notes the pid namespaces of the server's children and what they cost. Call it
+    /// often: a short run is gone soon.
     pub fn observe(&mut self) {
         let ours = namespace("self");
-        for child in children(self.server) {
-            match namespace(&child) {
+        let children = children(&self.server.to_string());
+        for child in &children {
+            match namespace(child) {
                 Some(other) if Some(&other) != ours.as_ref() => self.namespaces.insert(other),
                 _ => false,
             };
+        }
+        // A fork bomb is a large tree to walk.
+        if self
+            .measured
+            .is_none_or(|last| last.elapsed() > Duration::from_millis(100))
+        {
+            let below: Duration = children.iter().map(|child| processor_time(child)).sum();
+            self.processor = self.processor.max(below);
+            let marks: Vec<_> = processes().filter_map(|pid| self.knows(&pid)).collect();
+            self.known.extend(marks);
+            self.known
+                .extend((!self.groups().is_empty()).then_some("control group"));
+            self.measured = Some(Instant::now());
         }
     }
 
@@ -51,17 +70,15 @@ impl Traces {
             .collect()
     }
 
-    /// The control groups of this run's server that still exist.
+    /// The control groups of this run's server that still exist: folders with our name
+    /// and the server's pid in theirs.
     pub fn groups(&self) -> Vec<String> {
-        let name = format!("hotcell-{}", self.server);
+        let server = self.server.to_string();
         let mut found = Vec::new();
         walk(Path::new("/sys/fs/cgroup"), &mut |path| {
-            let file = path
-                .file_name()
-                .map(|name| name.to_string_lossy().into_owned())
-                .unwrap_or_default();
-            let rest = file.strip_prefix(&name).map(|rest| rest.bytes().next());
-            if rest.is_some_and(|next| !next.is_some_and(|byte| byte.is_ascii_digit())) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let mut parts = name.split(['-', '.']);
+            if parts.next() == Some("hotcell") && parts.any(|part| part == server) {
                 found.push(format!("control group {} is left", path.display()));
             }
         });
@@ -91,8 +108,10 @@ impl Traces {
             return Some("environment");
         }
         let binary = fs::read_link(directory.join("exe")).unwrap_or_default();
-        let path = self.binary.as_os_str().as_bytes();
-        if !path.is_empty() && binary.as_os_str().as_bytes().starts_with(path) {
+        // Once its file is gone the kernel adds " (deleted)" to the path.
+        let binary = binary.as_os_str().as_bytes();
+        let binary = binary.strip_suffix(b" (deleted)").unwrap_or(binary);
+        if !binary.is_empty() && binary == self.binary.as_os_str().as_bytes() {
             return Some("binary");
         }
         namespace(pid)
@@ -171,7 +190,7 @@ fn processes() -> impl Iterator<Item = String> {
     names.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-fn children(pid: u32) -> Vec<String> {
+fn children(pid: &str) -> Vec<String> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task"))
         .into_iter()
         .flatten()
@@ -184,6 +203,27 @@ fn children(pid: u32) -> Vec<String> {
                 .collect::<Vec<_>>()
         })
         .collect()
+}
+
+/// User and system time of a process and all below it: fields 14 to 17 of `stat`, in
+/// hundredths of a second.
+fn processor_time(pid: &str) -> Duration {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace();
+    let ticks: u64 = fields
+        .skip(11)
+        .take(4)
+        .filter_map(|field| field.parse::<u64>().ok())
+        .sum();
+    let below: Duration = children(pid)
+        .iter()
+        .map(|child| processor_time(child))
+        .sum();
+    Duration::from_millis(ticks * 10) + below
 }
 
 fn namespace(process: &str) -> Option<PathBuf> {

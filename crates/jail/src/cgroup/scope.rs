@@ -13,8 +13,9 @@ use super::owner::Owner;
 use super::sweep::until;
 use super::text;
 
-/// How long systemd may take to answer, and then to move us.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long systemd may take to answer, and then to move us. A user's first call
+/// starts the bus too, which a slow machine needs more than a second for.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Has this process moved into a scope of its own.
 pub fn enter(owner: &Owner) -> Result<(), String> {
@@ -33,7 +34,7 @@ pub fn enter(owner: &Owner) -> Result<(), String> {
     match finish(&mut child) {
         Some(status) if status.success() => {}
         Some(_) => return Err("its user instance refused a transient scope".to_owned()),
-        None => return Err("its user instance did not answer within a second".to_owned()),
+        None => return Err("its user instance did not answer in time".to_owned()),
     }
     // The answer names a job; we are moved when it is done.
     let moved = until(PATIENCE, || {
@@ -41,11 +42,11 @@ pub fn enter(owner: &Owner) -> Result<(), String> {
     });
     moved
         .then_some(())
-        .ok_or_else(|| "it did not move us within a second".to_owned())
+        .ok_or_else(|| "it did not move us in time".to_owned())
 }
 
 fn arguments(unit: &str, pid: u32) -> Vec<String> {
-    let call = "--user --timeout=1 call org.freedesktop.systemd1 /org/freedesktop/systemd1 \
+    let call = "--user --timeout=3 call org.freedesktop.systemd1 /org/freedesktop/systemd1 \
                 org.freedesktop.systemd1.Manager StartTransientUnit ssa(sv)a(sa(sv))";
     // A scope that failed is to vanish too, not to stay and be listed.
     let properties = "3 Delegate b true CollectMode s inactive-or-failed PIDs au 1";

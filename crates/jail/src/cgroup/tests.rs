@@ -29,7 +29,8 @@ fn a_cell_out_of_memory_is_killed_and_counted_for_its_run_alone() {
 
     assert_eq!(killed.signal(), Some(9), "{killed}");
     let usage = group.read();
-    assert_eq!(usage.oom_kills, 1, "{usage:?}");
+    // Version 2 counts its first victim again when it kills the whole group.
+    assert!((1..=2).contains(&usage.oom_kills), "{usage:?}");
     assert!(
         usage
             .memory_peak
@@ -90,7 +91,7 @@ fn a_fifth_of_a_processor_takes_five_times_as_long() {
         return;
     };
     if group.cpu.is_none() {
-        return println!("SKIP: no cpu controller here");
+        return skip("no cpu controller here");
     }
     group
         .limit(&Limits {
@@ -285,10 +286,16 @@ fn program() {
 fn cgroups_or_skip() -> Option<&'static Cgroups> {
     static FOUND: LazyLock<Cgroups> = LazyLock::new(Cgroups::find);
     if FOUND.mode() == Mode::None {
-        println!("SKIP: {}", FOUND.reason());
+        skip(FOUND.reason());
         return None;
     }
     Some(&FOUND)
+}
+
+/// Says why a test did nothing. Where the host is known to have groups, that is a failure.
+fn skip(reason: &str) {
+    println!("SKIP: {reason}");
+    assert!(env::var_os("HOTCELL_NO_SKIP").is_none(), "{reason}");
 }
 
 /// Each test has a slot of its own: they run side by side in one process.

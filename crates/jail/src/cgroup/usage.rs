@@ -16,7 +16,8 @@ pub struct Usage {
     pub memory_now: u64,
     /// `None` where the kernel cannot tell it for this run alone.
     pub memory_peak: Option<u64>,
-    /// Processes that the kernel killed because the cell was out of memory.
+    /// Processes that the kernel killed because the cell was out of memory, or a
+    /// little more: it may count one twice.
     pub oom_kills: u64,
     pub tasks_now: u64,
     /// Forks that failed because the cell had all its tasks.

@@ -2,8 +2,8 @@
 //!
 //! What is allowed is data (`table`); how it becomes a program the kernel can run is in `bpf`.
 //! Nothing here knows why a cell exists or which process asks. The programs are pure functions of
-//! the table, so the spawner builds them once; only [`install`] touches the kernel, in the worker
-//! (after `no_new_privs`, as the last wall before `exec`) and in pid 1 (after it forked the worker).
+//! the table, so the spawner builds them once; only [`install`] touches the kernel: in the worker
+//! after `no_new_privs`, as the last wall before `exec`, and in pid 1 once the worker is forked.
 
 use std::io;
 

@@ -15,7 +15,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
@@ -25,10 +25,11 @@ use rustix::mount::{
     mount_change, move_mount, open_tree, unmount,
 };
 
+use super::side::Side;
 use crate::error::{Failed, step};
 use crate::policy::View;
 use crate::spec::SpawnRequest;
-use crate::sys::{self, Forked};
+use crate::sys;
 
 const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID;
 const TREE: u64 = READ_ONLY | libc::MOUNT_ATTR_NODEV;
@@ -122,12 +123,13 @@ pub fn open_trees(view: &View) -> io::Result<Vec<Opened>> {
 }
 
 impl Root {
-    /// Builds the root and moves this process into it for good.
+    /// Builds the root and moves this process into it for good, and into a network
+    /// namespace of its own, which is the second answer.
     pub fn build(
         view: &View,
         opened: Option<Vec<Opened>>,
         host_proc: OwnedFd,
-    ) -> Result<Self, Failed> {
+    ) -> Result<(Self, io::Result<OwnedFd>), Failed> {
         step("keeping mounts private", || {
             let flags = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
             Ok(mount_change("/", flags)?)
@@ -154,10 +156,12 @@ impl Root {
             )?;
             Ok(rustix::process::chdir("/tmp")?)
         })?;
+        let side = step("starting a child", || {
+            fs::create_dir("proc")?;
+            Side::start()
+        })?;
         let overlays = step("filling the root", || fill(opened, &links))?;
-        // Kernels refuse a new procfs to those who see none in full already. One of
-        // a namespace whose only process has ended counts, and shows nothing.
-        let _ = mount_empty_proc();
+        let network = side.finish();
         step("switching to the root", || {
             rustix::process::pivot_root(".", ".")?;
             unmount(".", UnmountFlags::DETACH)?;
@@ -166,7 +170,7 @@ impl Root {
         let (lifeline, alive) = step("making the lifeline", || {
             Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
         })?;
-        Ok(Self {
+        let root = Self {
             host_proc,
             lifeline,
             _alive: alive,
@@ -174,7 +178,8 @@ impl Root {
             processor,
             kernel,
             facts: HashMap::new(),
-        })
+        };
+        Ok((root, network))
     }
 
     /// Writes what a slot's cell shall read of memory and processors in its /proc.
@@ -221,14 +226,7 @@ impl Root {
 }
 
 fn fill(opened: Vec<Opened>, links: &[(PathBuf, PathBuf)]) -> io::Result<Vec<Overlay>> {
-    for folder in [
-        "host/empty",
-        "mask/folder",
-        "mask/facts",
-        "facts",
-        "proc",
-        "cell",
-    ] {
+    for folder in ["host/empty", "mask/folder", "mask/facts", "facts", "cell"] {
         fs::create_dir_all(folder)?;
     }
     fs::write("mask/file", "")?;
@@ -322,30 +320,6 @@ fn bind_restricted(path: &str, target: &str, attributes: u64) -> io::Result<()> 
     let tree = open_tree(CWD, path, flags)?;
     sys::restrict_mount(tree.as_fd(), attributes, true)?;
     attach(&tree, Path::new(target))
-}
-
-fn mount_empty_proc() -> io::Result<()> {
-    let (forked, pidfd) = sys::clone_into(libc::CLONE_NEWPID, false)?;
-    match forked {
-        Forked::Child => {
-            let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-            let mounted = mount("proc", "proc", "proc", flags, None);
-            sys::exit_now(i32::from(mounted.is_err()));
-        }
-        Forked::Parent { .. } => {
-            wait_for(pidfd.as_ref().map(AsFd::as_fd))?;
-            sys::reap().map(drop)
-        }
-    }
-}
-
-fn wait_for(pidfd: Option<BorrowedFd<'_>>) -> io::Result<()> {
-    use rustix::event::{PollFd, PollFlags, poll};
-    if let Some(pidfd) = pidfd {
-        let mut fds = [PollFd::new(&pidfd, PollFlags::IN)];
-        while let Err(rustix::io::Errno::INTR) = poll(&mut fds, None) {}
-    }
-    Ok(())
 }
 
 fn top_links() -> Vec<(PathBuf, PathBuf)> {

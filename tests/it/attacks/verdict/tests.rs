@@ -29,6 +29,11 @@ fn each_clause_refuses_the_answer_that_breaks_it() {
         );
     };
     refused("outcome:timeout", &good(), "outcome");
+    refused(
+        "never:BREACH",
+        &with("status", "timeout".into()),
+        "by itself",
+    );
     refused("outcome:oom", &with("status", "lost".into()), "no outcome");
     refused(
         "never:BREACH",

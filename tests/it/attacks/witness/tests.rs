@@ -41,7 +41,7 @@ fn the_witness_sees_what_a_run_could_leave() {
     assert!(settled(Duration::from_secs(5), || traces.survivors()).is_empty());
 
     // A control group, where we may make one.
-    let name = format!("hotcell-{}-witness", u32::MAX);
+    let name = format!("hotcell-4026531836-{}-1.0", u32::MAX);
     let places =
         ["pids", "unified", "."].map(|place| Path::new("/sys/fs/cgroup").join(place).join(&name));
     if let Some(group) = places.iter().find(|place| fs::create_dir(place).is_ok()) {

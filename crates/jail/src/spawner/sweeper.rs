@@ -1,0 +1,32 @@
+//! The sweeper: waits until the server is gone, then removes the control groups
+//! that the server can no longer remove.
+//!
+//! It is cloned from the spawner before that gives up the server's rights, as a
+//! child of the server. It has nothing in it but the names of the groups.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::PathBuf;
+
+use crate::cgroup;
+use crate::sys::{self, Forked};
+
+/// Starts a sweeper if there is something to sweep; answers with its pidfd.
+pub fn start(sweep: &[PathBuf], lifeline: Option<OwnedFd>) -> io::Result<Option<OwnedFd>> {
+    let Some(lifeline) = lifeline.filter(|_| !sweep.is_empty()) else {
+        return Ok(None);
+    };
+    match sys::clone_into(0, true)? {
+        (Forked::Child, _) => wait_and_sweep(sweep, &lifeline),
+        (Forked::Parent { .. }, pidfd) => Ok(pidfd),
+    }
+}
+
+fn wait_and_sweep(sweep: &[PathBuf], lifeline: &OwnedFd) -> ! {
+    let lifeline_number = lifeline.as_raw_fd();
+    let _ = sys::close_range(0, lifeline_number - 1, false);
+    let _ = sys::close_range(lifeline_number + 1, libc::c_int::MAX, false);
+    while let Err(rustix::io::Errno::INTR) = rustix::io::read(lifeline, &mut [0; 1]) {}
+    cgroup::sweep(sweep);
+    sys::exit_now(0);
+}

@@ -1,0 +1,193 @@
+//! What the probes' findings mean.
+//!
+//! A refusal counts only with the error that the wall gives: any other could have
+//! come from something else. What was not said counts as not held.
+
+mod limits;
+
+use std::io;
+
+use rustix::io::Errno;
+
+use super::cells::{self, Findings, Outside};
+use super::question::{Deed, Fact};
+use super::{Check, Group, State};
+use crate::cell::Isolation;
+
+/// Whether a promise is kept; else what was found instead.
+type Kept = Result<(), String>;
+
+const NOBODY: u32 = 65534;
+
+/// Every check, in the order in which they are shown.
+pub fn checks(findings: &Findings) -> Vec<Check> {
+    let isolation = &findings.result.isolation;
+    let said = cells::facts(&findings.result);
+    let mut checks = inside(&said, &findings.outside, isolation);
+    checks.extend(limits::checks(findings));
+    checks.extend(walls(isolation));
+    checks
+}
+
+/// The value of a fact, or that it was not said.
+macro_rules! said {
+    ($facts:expr, $fact:pat => $value:expr) => {
+        $facts
+            .iter()
+            .find_map(|fact| match fact {
+                $fact => Some($value.clone()),
+                _ => None,
+            })
+            .ok_or_else(|| "the probe did not say".to_owned())
+    };
+}
+use said;
+
+#[rustfmt::skip]
+fn inside(said: &[Fact], outside: &Outside, isolation: &Isolation) -> Vec<Check> {
+    let hidden = &[Errno::NOENT, Errno::ACCESS];
+    let given = format!("the {} variables it was given, none of ours", outside.environment.len());
+    // What it means for the program, which wall keeps it, and whether it is kept.
+    let mut table = vec![
+        ("user", "it is nobody (65534), whoever started it", "private root", ids(said)),
+        ("capabilities", "all five sets are empty: no right of root's", "private root", capabilities(said)),
+        ("no new privileges", "nothing it starts can gain any", "private root", no_new_privileges(said)),
+        ("system call filter", "the kernel applies one to it", "seccomp", filter(said)),
+        ("open files", "its standard streams, nothing of ours", "private root", open(said)),
+        ("environment", &given, "private root", environment(said, outside)),
+        ("init's environment", "/proc/1/environ tells nothing", "private /proc", init_environment(said)),
+        ("network", "there is no route to anywhere", "network namespace", refused(said, Deed::Route, &[Errno::NETUNREACH])),
+        ("vsock", "there is no way to a hypervisor", "seccomp", refused(said, Deed::Vsock, &[Errno::AFNOSUPPORT])),
+        ("namespaces", "no new ones can be made", "seccomp", refused(said, Deed::Namespace, &[Errno::PERM, Errno::NOSPC])),
+        ("host files", "a file planted outside cannot be seen", "private root", refused(said, Deed::ReadCanary, hidden)),
+        ("/etc/shadow", "cannot be read", "private root", refused(said, Deed::ReadShadow, hidden)),
+        ("/usr", "cannot be written", "private root", refused(said, Deed::WriteUsr, &[Errno::ROFS, Errno::ACCESS])),
+    ];
+    if let Some(was_reached) = outside.was_reached {
+        let kept = loopback(said, was_reached);
+        table.insert(8, ("host's loopback", "what listens on this machine cannot be reached", "network namespace", kept));
+    }
+    let check = |(name, means, wall, kept): (_, &str, _, _)| {
+        check(Group::Inside, name, means.to_owned(), kept, || mend(&[wall], isolation))
+    };
+    table.into_iter().map(check).collect()
+}
+
+fn walls(isolation: &Isolation) -> impl Iterator<Item = Check> {
+    isolation.walls.iter().map(|wall| {
+        let (state, means, mend) = if wall.stands {
+            (State::Ok, wall.detail.clone(), None)
+        } else {
+            let means = if wall.confines {
+                "not on this host; programs run only with --allow-reduced"
+            } else {
+                "not on this host; only --require strict insists on it"
+            };
+            (State::Missing, means.to_owned(), Some(wall.detail.clone()))
+        };
+        Check {
+            group: Group::Walls,
+            name: wall.name,
+            state,
+            means,
+            found: None,
+            mend,
+        }
+    })
+}
+
+fn check(
+    group: Group,
+    name: &'static str,
+    means: String,
+    kept: Kept,
+    mend: impl FnOnce() -> String,
+) -> Check {
+    let (state, found) = match kept {
+        Ok(()) => (State::Ok, None),
+        Err(found) => (State::Failed, Some(found)),
+    };
+    Check {
+        group,
+        name,
+        state,
+        means,
+        mend: found.is_some().then(mend),
+        found,
+    }
+}
+
+/// What to do about a promise that one of `walls` should keep.
+fn mend(walls: &[&str], isolation: &Isolation) -> String {
+    let missing = isolation
+        .walls
+        .iter()
+        .filter(|wall| !wall.stands && walls.contains(&wall.name))
+        .map(|wall| format!("`{}`", wall.name));
+    let missing: Vec<String> = missing.collect();
+    if missing.is_empty() {
+        "Run nothing here that you do not trust, and report this as a security problem.".to_owned()
+    } else {
+        format!("Mend the wall {}, see below.", missing.join(" or "))
+    }
+}
+
+fn must(kept: bool, found: impl FnOnce() -> String) -> Kept {
+    if kept { Ok(()) } else { Err(found()) }
+}
+
+fn refused(said: &[Fact], deed: Deed, errors: &[Errno]) -> Kept {
+    let attempts = said
+        .iter()
+        .filter(|fact| matches!(fact, Fact::Tried { deed: done, .. } if *done == deed));
+    let attempts: Vec<_> = attempts.collect();
+    let errno = said!(attempts, Fact::Tried { errno, .. } => errno)?;
+    let errno = errno.ok_or("it worked")?;
+    must(errors.iter().any(|e| e.raw_os_error() == errno), || {
+        let error = io::Error::from_raw_os_error(errno);
+        format!("another error than the wall's: {error}")
+    })
+}
+
+fn loopback(said: &[Fact], was_reached: bool) -> Kept {
+    must(!was_reached, || "somebody came in from the cell".to_owned())?;
+    refused(said, Deed::Loopback, &[Errno::CONNREFUSED])
+}
+
+fn ids(said: &[Fact]) -> Kept {
+    let ids = said!(said, Fact::Ids(ids) => ids)?;
+    must(ids == [NOBODY; 4], || format!("uids and gids {ids:?}"))
+}
+
+fn capabilities(said: &[Fact]) -> Kept {
+    let sets = said!(said, Fact::Capabilities(sets) => sets)?;
+    must(sets == [0; 5], || format!("{sets:x?}"))
+}
+
+fn no_new_privileges(said: &[Fact]) -> Kept {
+    let is_set = said!(said, Fact::NoNewPrivileges(is_set) => is_set)?;
+    must(is_set, || "the flag is not set".to_owned())
+}
+
+fn filter(said: &[Fact]) -> Kept {
+    let mode = said!(said, Fact::SeccompMode(mode) => mode)?;
+    must(mode == 2, || format!("seccomp mode {mode}"))
+}
+
+fn open(said: &[Fact]) -> Kept {
+    let open = said!(said, Fact::Open(open) => open)?;
+    must(open == [0, 1, 2], || format!("descriptors {open:?}"))
+}
+
+fn environment(said: &[Fact], outside: &Outside) -> Kept {
+    let names = said!(said, Fact::Environment(names) => names)?;
+    must(names == outside.environment, || names.join(", "))
+}
+
+fn init_environment(said: &[Fact]) -> Kept {
+    let bytes = said!(said, Fact::InitEnvironment(bytes) => bytes)?;
+    must(bytes == 0, || format!("{bytes} bytes of it"))
+}
+
+#[cfg(test)]
+mod tests;

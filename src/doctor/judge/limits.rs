@@ -1,0 +1,72 @@
+//! Whether the limits end, or refuse, what runs into them.
+
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+use super::{Kept, check, mend, must, said};
+use crate::doctor::cells::{self, Findings, Probed, TASKS};
+use crate::doctor::question::Fact;
+use crate::doctor::{Check, Group};
+use crate::run::Outcome;
+
+/// How long anything in a cell may live on after its deadline.
+const LATEST: Duration = Duration::from_secs(2);
+
+pub fn checks(findings: &Findings) -> [Check; 3] {
+    // Without control groups someone counts by the cell's /proc.
+    let holders = ["control groups", "private /proc"];
+    let mend = || mend(&holders, &findings.result.isolation);
+    let late = findings.endless.as_ref().map(|ended| ended.late);
+    let late = late.unwrap_or_default().as_secs_f64() * 1e3;
+    [
+        check(
+            Group::Limits,
+            "memory limit",
+            "a program that takes more is ended".to_owned(),
+            memory(&findings.memory),
+            mend,
+        ),
+        check(
+            Group::Limits,
+            "process limit",
+            "a program that starts more is refused".to_owned(),
+            processes(&findings.processes),
+            mend,
+        ),
+        check(
+            Group::Limits,
+            "time limit",
+            format!("an endless program is gone {late:.1} ms after its deadline"),
+            endless(&findings.endless),
+            || "Run again when the machine has less to do.".to_owned(),
+        ),
+    ]
+}
+
+fn memory(probed: &Probed) -> Kept {
+    ended_as(Outcome::OutOfMemory, probed).map(drop)
+}
+
+fn processes(probed: &Probed) -> Kept {
+    let ended = probed.as_ref().map_err(ToString::to_string)?;
+    let facts = cells::facts(&ended.result);
+    let (count, errno) = said!(facts, Fact::Started { count, errno } => (*count, *errno))?;
+    let again = Errno::AGAIN.raw_os_error();
+    must(count < TASKS && errno == Some(again), || {
+        format!("{count} were started, then error {errno:?}")
+    })
+}
+
+fn endless(probed: &Probed) -> Kept {
+    let late = ended_as(Outcome::TimedOut, probed)?;
+    must(late < LATEST, || format!("it took {} ms", late.as_millis()))
+}
+
+/// How late the answer came, if the probe ended as it should.
+fn ended_as(expected: Outcome, probed: &Probed) -> Result<Duration, String> {
+    let ended = probed.as_ref().map_err(ToString::to_string)?;
+    let outcome = ended.result.outcome;
+    must(outcome == expected, || format!("it ended as {outcome:?}"))?;
+    Ok(ended.late)
+}

@@ -1,0 +1,142 @@
+use super::*;
+use crate::cell::{Level, WallReport};
+
+/// What a probe says in a cell as it should be.
+fn good() -> Vec<Fact> {
+    let tried = |deed, errno: Errno| Fact::Tried {
+        deed,
+        errno: Some(errno.raw_os_error()),
+    };
+    vec![
+        Fact::Ids([NOBODY; 4]),
+        Fact::Capabilities([0; 5]),
+        Fact::NoNewPrivileges(true),
+        Fact::SeccompMode(2),
+        Fact::Open(vec![0, 1, 2]),
+        Fact::Environment(vec!["HOME".to_owned(), "PATH".to_owned()]),
+        Fact::InitEnvironment(0),
+        tried(Deed::Route, Errno::NETUNREACH),
+        tried(Deed::Loopback, Errno::CONNREFUSED),
+        tried(Deed::Vsock, Errno::AFNOSUPPORT),
+        tried(Deed::Namespace, Errno::PERM),
+        tried(Deed::ReadCanary, Errno::NOENT),
+        tried(Deed::ReadShadow, Errno::NOENT),
+        tried(Deed::WriteUsr, Errno::ROFS),
+    ]
+}
+
+/// The same facts, each with what a program without walls would find.
+fn bad() -> Vec<Fact> {
+    let changed = |fact| match fact {
+        Fact::Ids(_) => Fact::Ids([NOBODY, 0, NOBODY, NOBODY]),
+        Fact::Capabilities(_) => Fact::Capabilities([0, 0, 0, 1 << 21, 0]),
+        Fact::NoNewPrivileges(_) => Fact::NoNewPrivileges(false),
+        Fact::SeccompMode(_) => Fact::SeccompMode(0),
+        Fact::Open(_) => Fact::Open(vec![0, 1, 2, 9]),
+        Fact::Environment(_) => Fact::Environment(vec!["PATH".to_owned(), "TOKEN".to_owned()]),
+        Fact::InitEnvironment(_) => Fact::InitEnvironment(100),
+        Fact::Tried { deed, .. } => Fact::Tried { deed, errno: None },
+        other => other,
+    };
+    good().into_iter().map(changed).collect()
+}
+
+fn outside(was_reached: Option<bool>) -> Outside {
+    Outside {
+        environment: vec!["HOME".to_owned(), "PATH".to_owned()],
+        was_reached,
+    }
+}
+
+fn isolation(missing: &[&'static str]) -> Isolation {
+    let wall = |name: &&'static str| WallReport {
+        name,
+        stands: false,
+        detail: "why, and what would mend it".to_owned(),
+        confines: true,
+    };
+    Isolation {
+        level: Level::Reduced,
+        walls: missing.iter().map(wall).collect(),
+    }
+}
+
+fn judged(said: &[Fact], was_reached: Option<bool>) -> Vec<Check> {
+    inside(said, &outside(was_reached), &isolation(&[]))
+}
+
+fn failed(checks: &[Check]) -> Vec<&'static str> {
+    let failed = checks.iter().filter(|check| check.state == State::Failed);
+    failed.map(|check| check.name).collect()
+}
+
+#[test]
+fn a_cell_as_it_should_be_fails_no_check() {
+    let checks = judged(&good(), Some(false));
+    assert_eq!(failed(&checks), [""; 0]);
+    assert_eq!(checks.len(), good().len());
+}
+
+#[test]
+fn each_fact_that_is_not_as_it_should_be_fails_exactly_its_own_check() {
+    let mut names = Vec::new();
+    for (place, fact) in bad().into_iter().enumerate() {
+        let mut said = good();
+        said[place] = fact;
+        let failed = failed(&judged(&said, Some(false)));
+        assert_eq!(failed.len(), 1, "{:?}", said[place]);
+        names.extend(failed);
+    }
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), good().len());
+}
+
+#[test]
+fn what_was_not_said_is_not_believed() {
+    for place in 0..good().len() {
+        let mut said = good();
+        let left_out = said.remove(place);
+        let checks = judged(&said, Some(false));
+        assert_eq!(failed(&checks).len(), 1, "{left_out:?}");
+        let found = checks.iter().find_map(|check| check.found.as_deref());
+        assert_eq!(found, Some("the probe did not say"));
+    }
+    assert_eq!(failed(&judged(&[], Some(false))).len(), good().len());
+}
+
+#[test]
+fn a_refusal_with_another_error_than_the_walls_proves_nothing() {
+    let mut said = good();
+    said[7] = Fact::Tried {
+        deed: Deed::Route,
+        errno: Some(Errno::MFILE.raw_os_error()),
+    };
+    assert_eq!(failed(&judged(&said, Some(false))), ["network"]);
+}
+
+#[test]
+fn the_witness_outside_is_believed_before_the_probe() {
+    assert_eq!(failed(&judged(&good(), Some(true))), ["host's loopback"]);
+}
+
+#[test]
+fn where_nobody_could_listen_nothing_is_claimed_of_it() {
+    let checks = judged(&good(), None);
+    assert_eq!(failed(&checks), [""; 0]);
+    assert!(checks.iter().all(|check| check.name != "host's loopback"));
+}
+
+#[test]
+fn a_failure_points_at_the_wall_that_is_missing_or_else_to_us() {
+    let mends = |missing: &[&'static str]| -> Vec<String> {
+        let checks = inside(&bad(), &outside(Some(true)), &isolation(missing));
+        let network = checks.into_iter().filter(|check| check.name == "network");
+        network.filter_map(|check| check.mend).collect()
+    };
+    assert_eq!(
+        mends(&["network namespace"]),
+        ["Mend the wall `network namespace`, see below."]
+    );
+    assert!(mends(&["seccomp"])[0].ends_with("report this as a security problem."));
+}

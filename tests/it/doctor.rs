@@ -1,0 +1,407 @@
+//! `hotcell doctor` on the real binary: on this host as it is, as root and as an
+//! ordinary user, and on hosts with one wall less, which a namespace around the
+//! binary pretends.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// What a program in a cell is and can do, and what ends it: the same on every host.
+const ALWAYS: [&str; 17] = [
+    "user",
+    "capabilities",
+    "no new privileges",
+    "system call filter",
+    "open files",
+    "environment",
+    "init's environment",
+    "network",
+    "host's loopback",
+    "vsock",
+    "namespaces",
+    "host files",
+    "/etc/shadow",
+    "/usr",
+    "memory limit",
+    "process limit",
+    "time limit",
+];
+const WALLS: [&str; 11] = [
+    "private root",
+    "network namespace",
+    "ipc namespace",
+    "uts namespace",
+    "cgroup namespace",
+    "private /proc",
+    "private inodes",
+    "no new namespaces",
+    "seccomp",
+    "landlock",
+    "control groups",
+];
+
+#[test]
+fn as_root_every_check_is_in_order() {
+    if !rustix::process::geteuid().is_root() {
+        return skip("only root can see root's view");
+    }
+    let place = Place::of(Who::Root);
+    let report = place.doctor();
+    let Some(walls) = missing_walls(&report) else {
+        return;
+    };
+    if !walls.is_empty() {
+        return skip(&format!("this host has no {walls:?}"));
+    }
+    assert_eq!(report.isolation(), "full", "{}", report.text);
+    assert_eq!(report.code, Some(0));
+    assert_eq!(place.left_behind(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn an_ordinary_user_lacks_control_groups_and_nothing_else() {
+    let place = Place::of(Who::User);
+    let report = place.doctor();
+    let Some(walls) = missing_walls(&report) else {
+        return;
+    };
+    if walls.is_empty() {
+        return skip("this user has control groups of its own");
+    }
+    assert_eq!(
+        report.isolation(),
+        "reduced: control groups",
+        "{}",
+        report.text
+    );
+    assert_eq!(report.code, Some(1));
+    assert!(!report.mend_of("control groups").is_empty());
+    assert_eq!(place.left_behind(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn the_report_as_json_has_the_same_facts() {
+    let place = Place::of(Who::User);
+    let text = place.doctor();
+    let output = place.run("exec \"$HOTCELL\" doctor --json");
+    let json: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+
+    let checks = json["checks"].as_array().expect("a list of checks");
+    let same: Vec<(String, String)> = checks
+        .iter()
+        .map(|check| {
+            let text = |name: &str| check[name].as_str().unwrap_or_default().to_owned();
+            (text("name"), text("state"))
+        })
+        .collect();
+    assert_eq!(same, text.lines());
+    assert_eq!(output.status.code(), text.code);
+    let lacking: Vec<&str> = json["lacking"]
+        .as_array()
+        .expect("a list of names")
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    let level = json["isolation"].as_str().unwrap_or_default();
+    let expected = [level, &lacking.join(", ")].join(": ");
+    assert_eq!(text.isolation(), expected.trim_end_matches(": "));
+    for (name, value) in [("kernel", &json["kernel"]), ("filter", &json["filter"])] {
+        let value = value.as_str().expect("a fact");
+        assert!(text.text.contains(&format!("{name} {value}")), "{name}");
+    }
+    assert!(json["languages"]["runnable"].is_array());
+}
+
+/// The control: what the doctor finds closed in a cell is open outside of one.
+#[test]
+fn outside_a_cell_the_same_probe_finds_the_doors_open() {
+    let place = Place::of(Who::User);
+    let canary = place.folder.path().join("canary");
+    fs::write(&canary, "to be found").expect("a canary");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address");
+    let question = json!({"facts": {"canary": canary, "listener": address}});
+    fs::write(place.folder.path().join("probe.json"), question.to_string()).expect("a question");
+
+    let output = place
+        .command(&place.binary)
+        .arg0("/workspace/hotcell-probe")
+        .env("TOKEN", "secret")
+        .output()
+        .expect("the probe can be started");
+    let facts: Vec<Value> = String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a line is a fact"))
+        .collect();
+    let fact = |name: &str| facts.iter().find_map(|fact| fact.get(name));
+
+    for deed in ["loopback", "read_canary"] {
+        let worked = json!({"deed": deed, "errno": null});
+        assert!(
+            facts.iter().any(|fact| fact["tried"] == worked),
+            "{deed}: {facts:?}"
+        );
+    }
+    assert_ne!(fact("ids"), Some(&json!([65534, 65534, 65534, 65534])));
+    assert_eq!(fact("seccomp_mode"), Some(&json!(0)));
+    assert_ne!(fact("capabilities"), Some(&json!([0, 0, 0, 0, 0])));
+    let names = fact("environment").and_then(Value::as_array);
+    assert!(names.is_some_and(|names| names.contains(&json!("TOKEN"))));
+}
+
+#[test]
+fn a_masked_proc_is_named_and_stops_a_run_unless_that_is_allowed() {
+    let place = Place::of(Who::User);
+    let Some(host) = place.with("mount -t tmpfs none /proc/sys") else {
+        return;
+    };
+
+    let report = host.doctor();
+    assert_eq!(report.code, Some(1), "{}", report.text);
+    assert_eq!(report.state_of("private /proc"), "missing");
+    let mend = report.mend_of("private /proc");
+    assert!(mend.contains("systempaths=unconfined"), "{mend}");
+    // They are seen without /proc.
+    for name in ["user", "capabilities", "open files", "network"] {
+        assert_eq!(report.state_of(name), "ok", "{}", report.text);
+    }
+    host.refuses_runs_without("private /proc");
+}
+
+#[test]
+fn a_network_that_cannot_be_had_is_named_and_stops_a_run_unless_that_is_allowed() {
+    let place = Place::of(Who::User);
+    let Some(host) = place.with("echo 0 > /proc/sys/user/max_net_namespaces") else {
+        return;
+    };
+
+    let report = host.doctor();
+    assert_eq!(report.code, Some(1), "{}", report.text);
+    assert_eq!(report.state_of("network namespace"), "missing");
+    let mend = report.mend_of("network namespace");
+    assert!(mend.contains("user.max_net_namespaces"), "{mend}");
+    // The witness: without the wall the cell does reach the host.
+    assert_eq!(report.state_of("host's loopback"), "failed");
+    let mend = report.mend_of("host's loopback");
+    assert!(mend.contains("`network namespace`"), "{mend}");
+    host.refuses_runs_without("network namespace");
+}
+
+#[test]
+fn where_no_cell_can_be_made_the_setting_that_forbids_it_is_named() {
+    let place = Place::of(Who::User);
+    for kind in ["user", "mnt", "pid"] {
+        let setting = format!("/proc/sys/user/max_{kind}_namespaces");
+        let Some(host) = place.with(&format!("echo 0 > {setting}")) else {
+            return;
+        };
+        let report = host.doctor();
+        assert_eq!(report.code, Some(125), "{}", report.text);
+        assert_eq!(report.isolation(), "none: no cell can be made");
+        assert_eq!(report.state_of("cell"), "failed");
+        let mend = report.mend_of("cell");
+        let command = format!("`sysctl -w user.max_{kind}_namespaces=");
+        assert!(mend.contains(&command), "{mend}");
+
+        let run = host.run("exec \"$HOTCELL\" run --allow-reduced -l sh -c 'echo ran'");
+        assert_eq!(run.status.code(), Some(125));
+        assert_eq!(run.stdout, b"");
+        let said = String::from_utf8_lossy(&run.stderr);
+        assert!(
+            said.contains("namespace") && said.contains("hint: "),
+            "{said}"
+        );
+    }
+}
+
+/// Who starts the binary. Tests that run as somebody else are that one in both cases.
+#[derive(Clone, Copy, PartialEq)]
+enum Who {
+    Root,
+    User,
+}
+
+/// A folder with a copy of the binary that everybody may run, and a way to start it.
+struct Place {
+    who: Who,
+    folder: TempDir,
+    binary: PathBuf,
+    /// Runs first, as root of a user and mount namespace around the binary.
+    before: Option<String>,
+}
+
+impl Place {
+    fn of(who: Who) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let binary = folder.path().join("hotcell");
+        fs::copy(env!("CARGO_BIN_EXE_hotcell"), &binary).expect("the binary can be copied");
+        let temporary = folder.path().join("tmp");
+        fs::create_dir(&temporary).expect("a folder for temporary files");
+        for (path, mode) in [
+            (folder.path(), 0o755),
+            (&binary, 0o755),
+            (&temporary, 0o777),
+        ] {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
+        }
+        Self {
+            who,
+            folder,
+            binary,
+            before: None,
+        }
+    }
+
+    /// The same place on a host that `change` has made poorer, if that can be pretended.
+    fn with(&self, change: &str) -> Option<Self> {
+        let place = Self {
+            before: Some(change.to_owned()),
+            ..Self::of(self.who)
+        };
+        let tried = place.run("exit 0");
+        if !tried.status.success() {
+            let why = String::from_utf8_lossy(&tried.stderr).into_owned();
+            skip(&format!("`{change}` does not work here: {why}"));
+            return None;
+        }
+        Some(place)
+    }
+
+    fn doctor(&self) -> Report {
+        let output = self.run("exec \"$HOTCELL\" doctor");
+        Report {
+            text: String::from_utf8_lossy(&output.stdout).into_owned(),
+            code: output.status.code(),
+        }
+    }
+
+    /// Runs a line of shell in which `$HOTCELL` is the binary.
+    fn run(&self, line: &str) -> Output {
+        let line = match &self.before {
+            Some(before) => format!("{before} && {line}"),
+            None => line.to_owned(),
+        };
+        let mut command = self.command(&PathBuf::from("timeout"));
+        command.arg("60");
+        if self.before.is_some() {
+            // The rights in the namespace last, but the uid stays an ordinary one.
+            command.args(["unshare", "--user", "--map-current-user", "--keep-caps"]);
+            command.arg("--mount");
+        }
+        command.args(["sh", "-c", &line]);
+        command.output().expect("a shell can be started")
+    }
+
+    fn command(&self, program: &PathBuf) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", self.folder.path())
+            .env("TMPDIR", self.folder.path().join("tmp"))
+            .env("HOTCELL", &self.binary)
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null());
+        if self.who == Who::User && rustix::process::geteuid().is_root() {
+            command.uid(61234).gid(61234);
+        }
+        command
+    }
+
+    /// By default and with `--require strict` nothing runs; with `--allow-reduced` it does.
+    fn refuses_runs_without(&self, wall: &str) {
+        for option in ["", "--require strict"] {
+            let run = self.run(&format!(
+                "exec \"$HOTCELL\" run {option} -l sh -c 'echo ran'"
+            ));
+            assert_eq!(run.status.code(), Some(125), "{option}");
+            assert_eq!(run.stdout, b"", "{option}");
+            let said = String::from_utf8_lossy(&run.stderr);
+            assert!(said.contains(wall) && said.contains("hint: "), "{said}");
+        }
+        let run = self.run("exec \"$HOTCELL\" run --allow-reduced -l sh -c 'echo ran'");
+        let said = String::from_utf8_lossy(&run.stderr);
+        assert_eq!(run.status.code(), Some(0), "{said}");
+        assert_eq!(run.stdout, b"ran\n");
+    }
+
+    /// What the binary left in its folder for temporary files.
+    fn left_behind(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.folder.path().join("tmp")).expect("a folder");
+        entries
+            .map(|entry| entry.expect("an entry").path())
+            .collect()
+    }
+}
+
+/// A report as people read it.
+struct Report {
+    text: String,
+    code: Option<i32>,
+}
+
+impl Report {
+    /// The name and state of each check.
+    fn lines(&self) -> Vec<(String, String)> {
+        let checks = self.text.lines().filter_map(|line| {
+            let (mark, rest) = line.strip_prefix("  ")?.split_at_checked(8)?;
+            let state = mark.trim_end().to_lowercase();
+            let name = rest.get(..20).unwrap_or(rest).trim_end();
+            ["ok", "missing", "failed"]
+                .contains(&state.as_str())
+                .then(|| (name.to_owned(), state))
+        });
+        checks.collect()
+    }
+
+    fn state_of(&self, name: &str) -> String {
+        let found = self.lines().into_iter().find(|(check, _)| check == name);
+        found.map(|(_, state)| state).unwrap_or_default()
+    }
+
+    fn mend_of(&self, name: &str) -> String {
+        let mut lines = self.text.lines();
+        let mut rest = lines
+            .by_ref()
+            .skip_while(|line| line.get(10..).is_none_or(|line| !line.starts_with(name)));
+        rest.next();
+        let mend = rest
+            .take_while(|line| line.starts_with("          "))
+            .find_map(|line| line.trim_start().strip_prefix("mend: "));
+        mend.unwrap_or_default().to_owned()
+    }
+
+    /// What the last line says.
+    fn isolation(&self) -> &str {
+        let last = self.text.lines().last().unwrap_or_default();
+        last.strip_prefix("isolation: ").unwrap_or(last)
+    }
+}
+
+/// The walls that are not there, after a look that everything else is in order.
+/// `None` on a host that can build no cell at all.
+fn missing_walls(report: &Report) -> Option<Vec<String>> {
+    if report.code == Some(125) {
+        skip(&report.text);
+        return None;
+    }
+    let lines = report.lines();
+    let names: Vec<&str> = lines.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, [&ALWAYS[..], &WALLS[..]].concat(), "{}", report.text);
+    for name in ALWAYS {
+        assert_eq!(report.state_of(name), "ok", "{}", report.text);
+    }
+    let missing = lines.into_iter().filter(|(_, state)| state != "ok");
+    Some(missing.map(|(name, _)| name).collect())
+}
+
+fn skip(why: &str) {
+    assert!(std::env::var_os("HOTCELL_NO_SKIP").is_none(), "{why}");
+    println!("SKIP: {why}");
+}
