@@ -300,7 +300,7 @@ pub(super) async fn received(signal: &mut Option<tokio::signal::unix::Signal>) {
 fn report(plan: &RunPlan, result: Result<RunResult, StartError>, json: bool) -> ExitCode {
     match result {
         Ok(result) => {
-            let verdict = Verdict::of(plan, result.outcome);
+            let verdict = Verdict::of(plan, &result);
             if json {
                 print_json(&RunOutput::of_result(plan, result));
             } else {
@@ -308,7 +308,8 @@ fn report(plan: &RunPlan, result: Result<RunResult, StartError>, json: bool) -> 
                     complain(note, None);
                 }
                 // A program that failed by itself has said why; the rest is for us to say.
-                if let Some(error) = verdict.error.filter(|error| error.kind != "exception") {
+                let own = ["exception", "syntax", "missing_module"];
+                if let Some(error) = verdict.error.filter(|error| !own.contains(&error.kind)) {
                     complain(&error.message, error.hint.as_deref());
                 }
             }
