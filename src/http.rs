@@ -45,6 +45,8 @@ pub struct Settings {
     pub token: Option<Token>,
     /// The names we may be called by.
     pub names: Names,
+    /// Whether a legacy client gets a session at `initialize`.
+    pub sessions: bool,
 }
 
 /// A bound port.

@@ -10,8 +10,9 @@
 //! - `objects` is that catalogue: tools, prompts, resources and templates. What a
 //!   user publishes and what stands in for another server are just more objects.
 //! - `context` is what an object may do while it answers: report, log, ask.
-//! - `run_tool` and `outputs` are our own objects.
+//! - `run_tool` and `outputs` are our own objects; `code_runner` is another server's tool.
 
+mod code_runner;
 mod context;
 mod era;
 mod listen;
@@ -24,6 +25,7 @@ mod session;
 mod shape;
 pub mod stdio;
 
+pub use code_runner::{CodeRunner, NAME as CODE_RUNNER, PORT as CODE_RUNNER_PORT};
 pub use context::{Context, LogLevel, Outbox};
 pub use era::{Era, LEGACY, MODERN, Revision, SUPPORTED, VERSION_KEY, Way};
 pub use message::{Fault, Id, Message, Request, parse};

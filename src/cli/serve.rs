@@ -1,6 +1,7 @@
 //! `hotcell serve`.
 
 mod http;
+mod stand_in;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,30 +10,48 @@ use std::sync::Arc;
 
 use tokio::signal::unix::{SignalKind, signal};
 
+use self::stand_in::StandIn;
 use super::{BAD_INPUT, OUR_FAILURE, complain};
 use crate::cell::Requirement;
 use crate::engine::QueueSize;
-use crate::mcp::{Catalog, Identity, Outputs, RunSettings, RunTool, Runner, Server, stdio};
+use crate::mcp::{
+    Catalog, CodeRunner, Identity, Outputs, RunSettings, RunTool, Runner, Server, stdio,
+};
 use crate::request::{parse_count, parse_duration, parse_size};
 use crate::store::{Retention, Store};
 
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Serve over HTTP at this address instead of standard input and output
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", group = "network")]
     http: Option<SocketAddr>,
     /// The file with the token that HTTP clients must show; made if it is not there
-    #[arg(long, value_name = "FILE", requires = "http")]
+    #[arg(long, value_name = "FILE", requires = "network")]
     token_file: Option<PathBuf>,
     /// Let anybody who reaches the port use it; only on loopback
-    #[arg(long, requires = "http", conflicts_with = "token_file")]
+    #[arg(long, requires = "network", conflicts_with = "token_file")]
     no_auth: bool,
     /// Another name that HTTP clients may call this server by (repeat for more)
-    #[arg(long, value_name = "NAME", requires = "http")]
+    #[arg(long, value_name = "NAME", requires = "network")]
     allow_host: Vec<String>,
     /// An origin whose pages may use this server (repeat for more)
-    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    #[arg(long, value_name = "ORIGIN", requires = "network")]
     allow_origin: Vec<String>,
+    /// Stand in for another server: its tools, its flags, its way to answer
+    #[arg(long = "as", value_name = "SERVER")]
+    stand_in: Option<StandIn>,
+    /// With `--as code-runner`: stdio or http [default: stdio]
+    #[arg(
+        short,
+        long,
+        requires = "stand_in",
+        group = "network",
+        value_name = "TRANSPORT"
+    )]
+    transport: Option<String>,
+    /// With `--as code-runner`: the port for http [default: $PORT or 3088]
+    #[arg(short, long, requires = "stand_in", value_name = "PORT")]
+    port: Option<String>,
     /// Programs that may run side by side [default: two for each processor]
     #[arg(long, value_name = "COUNT")]
     max_runs: Option<String>,
@@ -66,6 +85,14 @@ pub fn main(arguments: Arguments) -> ExitCode {
             return OUR_FAILURE.into();
         }
     };
+    let port = std::env::var("PORT").ok();
+    let http = match stand_in::address(&arguments, port.as_deref()) {
+        Ok(address) => address,
+        Err(bad) => {
+            complain(&bad.to_string(), None);
+            return ExitCode::FAILURE;
+        }
+    };
     let server = match build(&arguments) {
         Ok(server) => server,
         Err(error) => {
@@ -85,8 +112,8 @@ pub fn main(arguments: Arguments) -> ExitCode {
         }
     };
     let code = runtime.block_on(async {
-        match &arguments.http {
-            Some(address) => http::serve(&server, *address, &arguments, stopped()).await,
+        match http {
+            Some(address) => http::serve(&server, address, &arguments, stopped()).await,
             None => {
                 stdio::serve(&server, std::io::stdin(), output, stopped()).await;
                 ExitCode::SUCCESS
@@ -127,12 +154,20 @@ fn build(arguments: &Arguments) -> Result<Arc<Server>, crate::request::RequestEr
     let store = Arc::new(Store::new(retention));
     let runner = Arc::new(Runner::new(settings, store.clone()));
     let mut catalog = Catalog::default();
-    catalog.add_tool(RunTool(runner));
     catalog.add_resource(Outputs(store));
-    let identity = Identity {
-        name: "hotcell".to_owned(),
-        title: "hotcell".to_owned(),
-        instructions: Some(INSTRUCTIONS.to_owned()),
+    let identity = match arguments.stand_in {
+        Some(other @ StandIn::CodeRunner) => {
+            catalog.add_tool(CodeRunner(runner));
+            other.identity()
+        }
+        None => {
+            catalog.add_tool(RunTool(runner));
+            Identity {
+                name: "hotcell".to_owned(),
+                title: "hotcell".to_owned(),
+                instructions: Some(INSTRUCTIONS.to_owned()),
+            }
+        }
     };
     Ok(Server::new(identity, catalog))
 }

@@ -112,8 +112,8 @@ impl Endpoint {
             Some(Ok(id)) if self.sessions.end(id) => {
                 Ok(respond(StatusCode::NO_CONTENT, "text/plain", ""))
             }
-            Some(_) => Err(no_session()),
-            None => Err(not_allowed()),
+            Some(_) if self.settings.sessions => Err(no_session()),
+            _ => Err(not_allowed()),
         }
     }
 
@@ -156,7 +156,7 @@ impl Endpoint {
         let mut answer = self
             .respond(request, session.clone(), way, accepts, at_work)
             .await;
-        if opens && session.revision().is_some() {
+        if opens && self.settings.sessions && session.revision().is_some() {
             let id = self.sessions.add(session);
             set(&mut answer, HeaderName::from_static(headers::SESSION), &id);
         }

@@ -23,9 +23,9 @@ use crate::request::RunRequest;
 use crate::run::{Stdin, Surface};
 use crate::store::Store;
 
-use params::Params;
+pub use params::Params;
 use recorder::{HEARTBEAT, Recorded, Recorder};
-pub use render::render;
+pub use render::{Link, render, render_as, separate};
 
 /// What the server's owner has decided about runs.
 #[derive(Debug, Clone)]
@@ -62,6 +62,16 @@ pub struct Ran {
     pub recorded: Recorded,
 }
 
+impl Ran {
+    /// A request that was refused: nothing ran.
+    pub fn refused(kind: &'static str, message: impl Into<String>, hint: Option<String>) -> Self {
+        Self {
+            output: RunOutput::of_rejection(kind, message.into(), hint),
+            recorded: Recorded::default(),
+        }
+    }
+}
+
 impl Runner {
     pub fn new(settings: RunSettings, store: Arc<Store>) -> Self {
         Self {
@@ -95,21 +105,18 @@ impl Runner {
         stdin: Stdin,
         context: &Context,
     ) -> Ran {
-        let refused = |kind, message: String, hint| Ran {
-            output: RunOutput::of_rejection(kind, message, hint),
-            recorded: Recorded::default(),
-        };
         let _place = match self.wait_for_place(context).await {
             Ok(place) => place,
             Err(full) => {
                 let hint = "Wait until some of your runs have ended, then try again.";
-                return refused("busy", full.to_string(), Some(hint.to_owned()));
+                return Ran::refused("busy", full.to_string(), Some(hint.to_owned()));
             }
         };
         let plan = match self.plan(request).await {
             Ok(plan) => plan,
             Err(rejected) => {
-                return refused(rejected.kind(), rejected.to_string(), rejected.hint());
+                let (kind, hint) = (rejected.kind(), rejected.hint());
+                return Ran::refused(kind, rejected.to_string(), hint);
             }
         };
         let (events, received) = mpsc::channel(16);
@@ -176,10 +183,7 @@ impl Tool for RunTool {
             let runner = &self.0;
             let ran = match Params::read(arguments, runner.store()) {
                 Ok(Params { request, stdin }) => runner.run(request, stdin, context).await,
-                Err(error) => Ran {
-                    output: RunOutput::of_rejection("invalid_request", error.message, error.hint),
-                    recorded: Recorded::default(),
-                },
+                Err(error) => Ran::refused("invalid_request", error.message, error.hint),
             };
             Ok(Answer::Complete(render(ran, runner)))
         })

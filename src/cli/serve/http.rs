@@ -22,14 +22,16 @@ pub async fn serve(
     arguments: &Arguments,
     stop: impl Future<Output = ()>,
 ) -> ExitCode {
-    if arguments.no_auth && !address.ip().is_loopback() {
+    // The server that is stood in for has no token, and its clients send none.
+    let open = arguments.no_auth || (arguments.transport.is_some() && !names_token(arguments));
+    if open && !address.ip().is_loopback() {
         complain(
             &format!("`--no-auth` on {address} would let anybody on the network run code"),
             Some("Leave `--no-auth` out, or serve on 127.0.0.1."),
         );
         return BAD_INPUT.into();
     }
-    let (token, origin) = if arguments.no_auth {
+    let (token, origin) = if open {
         (None, Origin::None)
     } else {
         match find_token(arguments) {
@@ -59,7 +61,11 @@ pub async fn serve(
         hosts,
         origins: arguments.allow_origin.clone(),
     };
-    let settings = Settings { token, names };
+    let settings = Settings {
+        token,
+        names,
+        sessions: arguments.stand_in.is_none(),
+    };
     listener.serve(server.clone(), settings, stop).await;
     ExitCode::SUCCESS
 }
@@ -70,6 +76,10 @@ enum Origin {
     File(PathBuf),
     /// Nowhere to keep it: it is as old as this process.
     Memory,
+}
+
+fn names_token(arguments: &Arguments) -> bool {
+    arguments.token_file.is_some() || std::env::var_os(VARIABLE).is_some()
 }
 
 fn find_token(arguments: &Arguments) -> Result<(Token, Origin), TokenError> {

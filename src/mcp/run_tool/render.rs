@@ -16,6 +16,15 @@ const STDERR_BUDGET: usize = 8_000;
 
 /// The members of a `tools/call` result.
 pub fn render(ran: Ran, runner: &Runner) -> Map<String, Value> {
+    render_as(ran, runner, text)
+}
+
+/// The same with another text for the reader.
+pub fn render_as(
+    ran: Ran,
+    runner: &Runner,
+    text: impl FnOnce(&RunOutput, &[Link]) -> String,
+) -> Map<String, Value> {
     let Ran {
         mut output,
         recorded,
@@ -54,7 +63,7 @@ struct Kept<'a> {
 }
 
 /// Where the whole of a stream can be read.
-struct Link {
+pub struct Link {
     uri: String,
     stream: &'static str,
     bytes: u64,
@@ -160,7 +169,7 @@ fn text(output: &RunOutput, links: &[Link]) -> String {
 }
 
 /// Ends the text with a line break, if there is any text.
-fn separate(text: &mut String) {
+pub fn separate(text: &mut String) {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
