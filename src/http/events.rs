@@ -72,21 +72,20 @@ impl HttpBody for Events {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let this = &mut *self;
         // First the work: what it says while it works goes out before its answer.
-        if let Some(work) = &mut this.work {
-            if let Poll::Ready(reply) = work.as_mut().poll(task) {
-                this.work = None;
-                while let Ok(message) = this.messages.try_recv() {
-                    this.ready.push_back(message);
-                }
-                this.ready.extend(reply.map(|reply| reply.message));
+        if let Some(work) = &mut this.work
+            && let Poll::Ready(reply) = work.as_mut().poll(task)
+        {
+            this.work = None;
+            while let Ok(message) = this.messages.try_recv() {
+                this.ready.push_back(message);
             }
+            this.ready.extend(reply.map(|reply| reply.message));
         }
         if let Some(message) = this.ready.pop_front() {
             return frame(event(&message));
         }
         match this.messages.poll_recv(task) {
             Poll::Ready(Some(message)) => return frame(event(&message)),
-            Poll::Ready(None) if this.work.is_none() => return Poll::Ready(None),
             _ if this.work.is_none() => return Poll::Ready(None),
             _ => {}
         }

@@ -123,7 +123,7 @@ pub fn request(id: &str, method: &str, params: &Value) -> String {
 #[derive(Debug)]
 pub struct Garbled {
     pub id: Option<Id>,
-    pub fault: Fault,
+    pub fault: Box<Fault>,
 }
 
 impl Garbled {
@@ -136,7 +136,7 @@ impl Garbled {
 pub fn parse(bytes: &[u8]) -> Result<Message, Garbled> {
     let refuse = |code, message: String| Garbled {
         id: None,
-        fault: Fault::new(code, message),
+        fault: Box::new(Fault::new(code, message)),
     };
     if bytes.trim_ascii_start().first() == Some(&b'[') {
         return Err(refuse(
@@ -173,7 +173,7 @@ impl Envelope {
         let refuse = |code, message: &str| {
             Err(Garbled {
                 id: known.clone(),
-                fault: Fault::new(code, message),
+                fault: Box::new(Fault::new(code, message)),
             })
         };
         if self.version != Some(Value::from("2.0")) {
@@ -213,10 +213,10 @@ fn answer(id: Id, result: Option<Value>, error: Option<Value>) -> Result<Message
         _ => {
             return Err(Garbled {
                 id: None,
-                fault: Fault::new(
+                fault: Box::new(Fault::new(
                     Fault::INVALID_REQUEST,
                     "neither a request nor an answer: there is no `method`",
-                ),
+                )),
             });
         }
     };

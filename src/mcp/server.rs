@@ -193,10 +193,10 @@ impl Server {
     pub fn hear(&self, message: Message, session: &Session) {
         match message {
             Message::Notification(Notification { method, params }) => {
-                if method == "notifications/cancelled" {
-                    if let Some(id) = params.get("requestId").and_then(Id::of_value) {
-                        session.cancel(&id);
-                    }
+                if method == "notifications/cancelled"
+                    && let Some(id) = params.get("requestId").and_then(Id::of_value)
+                {
+                    session.cancel(&id);
                 }
                 // The rest tells us nothing that we act on.
             }

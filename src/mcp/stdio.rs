@@ -118,10 +118,10 @@ fn read(input: impl io::Read, lines: &mpsc::Sender<Line>) {
             Ok(Found::End) | Err(_) => return,
             Ok(Found::TooLong) => Err(Garbled {
                 id: None,
-                fault: Fault::new(
+                fault: Box::new(Fault::new(
                     Fault::INVALID_REQUEST,
                     format!("a line may have {LONGEST_LINE} bytes at most"),
-                ),
+                )),
             }),
             Ok(Found::Line) if line.trim_ascii().is_empty() => continue,
             Ok(Found::Line) => message::parse(&line),

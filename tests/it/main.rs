@@ -1,1 +1,3 @@
-fn main() {}
+//! Promises to users, tested on the real binary.
+
+mod mcp;

@@ -224,7 +224,7 @@ fn each<T: ?Sized>(
 
 fn page(cursor: &Value, entries: usize) -> Option<usize> {
     let start: usize = cursor.as_str()?.strip_prefix('p')?.parse().ok()?;
-    (start % PAGE == 0 && start < entries).then_some(start)
+    (start.is_multiple_of(PAGE) && start < entries).then_some(start)
 }
 
 fn arguments(params: &Members) -> Result<Arguments, Fault> {
