@@ -1,3 +1,6 @@
 //! Promises to users, tested on the real binary.
 
+mod code_runner;
+mod error_kinds;
 mod mcp;
+mod raw;
