@@ -4,11 +4,13 @@
 //! token have been checked, in that order and before anything else is read of it.
 //! Only this module names hyper.
 
+mod answers;
 mod connections;
 mod endpoint;
 mod events;
 mod guard;
 mod headers;
+mod intake;
 mod sessions;
 mod token;
 

@@ -28,7 +28,7 @@ pub mod stdio;
 pub use code_runner::{CodeRunner, NAME as CODE_RUNNER, PORT as CODE_RUNNER_PORT};
 pub use context::{Context, LogLevel, Outbox};
 pub use era::{Era, LEGACY, MODERN, Revision, SUPPORTED, VERSION_KEY, Way};
-pub use message::{Fault, Id, Message, Request, parse};
+pub use message::{Fault, Id, Message, Request, is_batch, parse, parse_batch};
 pub use objects::{Answer, Arguments, Boxed, Catalog, Prompt, Resource, Tool};
 pub use outputs::Outputs;
 pub use run_tool::{Ran, RunSettings, RunTool, Runner};

@@ -62,6 +62,21 @@ pub enum Way {
     },
 }
 
+impl Way {
+    /// Whether several messages may come as one: in the one revision that had it.
+    pub fn allows_batches(&self, session: &Session) -> bool {
+        let oldest = Revision::V2025_03_26;
+        let opened = session.revision();
+        match self {
+            Self::Stdio => opened == Some(oldest),
+            Self::Http {
+                version: Some(name),
+            } => name == oldest.name(),
+            Self::Http { version: None } => opened.is_none_or(|revision| revision == oldest),
+        }
+    }
+}
+
 impl Era {
     pub fn of(request: &Request, way: &Way, session: &Session) -> Result<Self, Fault> {
         let meta = request.params.get("_meta").and_then(Value::as_object);

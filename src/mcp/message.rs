@@ -119,6 +119,9 @@ pub fn request(id: &str, method: &str, params: &Value) -> String {
     )
 }
 
+/// Messages that a batch may have.
+const MOST_AT_ONCE: usize = 64;
+
 /// A message that was not understood, and the id to say so under if it had one.
 #[derive(Debug)]
 pub struct Garbled {
@@ -132,18 +135,32 @@ impl Garbled {
     }
 }
 
-/// Reads one message.
-pub fn parse(bytes: &[u8]) -> Result<Message, Garbled> {
-    let refuse = |code, message: String| Garbled {
+/// Whether these bytes are several messages in one.
+pub fn is_batch(bytes: &[u8]) -> bool {
+    bytes.trim_ascii_start().first() == Some(&b'[')
+}
+
+/// Reads the messages of a batch.
+pub fn parse_batch(bytes: &[u8]) -> Result<Vec<Result<Message, Garbled>>, Garbled> {
+    let items: Vec<&RawValue> = serde_json::from_slice(bytes)
+        .map_err(|error| refuse(Fault::PARSE, format!("not JSON: {error}")))?;
+    if items.is_empty() || items.len() > MOST_AT_ONCE {
+        let message = format!("a batch has 1 to {MOST_AT_ONCE} messages");
+        return Err(refuse(Fault::INVALID_REQUEST, message));
+    }
+    let items = items.into_iter().map(|item| parse(item.get().as_bytes()));
+    Ok(items.collect())
+}
+
+fn refuse(code: i64, message: String) -> Garbled {
+    Garbled {
         id: None,
         fault: Box::new(Fault::new(code, message)),
-    };
-    if bytes.trim_ascii_start().first() == Some(&b'[') {
-        return Err(refuse(
-            Fault::INVALID_REQUEST,
-            "batches are not served; send one message at a time".to_owned(),
-        ));
     }
+}
+
+/// Reads one message.
+pub fn parse(bytes: &[u8]) -> Result<Message, Garbled> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let envelope = reader
         .deserialize_map(EnvelopeVisitor)

@@ -10,11 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use serde_json::{Map, Value, json};
 use tokio::sync::{broadcast, oneshot, watch};
+use tokio::task::JoinSet;
 
 use super::context::{Outbox, Waiting};
 use super::era::{Era, Way};
 use super::listen::listen;
-use super::message::{self, Fault, Id, Message, Notification, Request};
+use super::message::{self, Fault, Garbled, Id, Message, Notification, Request};
 use super::objects::Catalog;
 use super::session::Session;
 use super::shape::shape;
@@ -186,6 +187,44 @@ impl Server {
                 }
             }
             Err(fault) => Reply::fault(&id, Some(era), fault),
+        })
+    }
+
+    /// The answers to several messages at once; none if nothing wants one.
+    ///
+    /// Dropping the future ends all work for them.
+    pub async fn answer_all(
+        self: &Arc<Self>,
+        messages: Vec<Result<Message, Garbled>>,
+        peer: &Peer,
+    ) -> Option<Reply> {
+        let mut calls = JoinSet::new();
+        let mut answers = Vec::new();
+        for message in messages {
+            match message {
+                Ok(Message::Request(request)) if request.method == "initialize" => {
+                    let message = "`initialize` must come alone";
+                    let fault = Fault::new(Fault::INVALID_REQUEST, message);
+                    answers.push(fault.to_message(Some(&request.id)));
+                }
+                Ok(Message::Request(request)) => {
+                    let (server, peer) = (self.clone(), peer.clone());
+                    calls.spawn(async move { server.answer(request, &peer).await });
+                }
+                Ok(other) => self.hear(other, &peer.session),
+                Err(garbled) => answers.push(garbled.to_message()),
+            }
+        }
+        while let Some(answered) = calls.join_next().await {
+            if let Ok(Some(reply)) = answered {
+                answers.push(reply.message);
+            }
+        }
+        (!answers.is_empty()).then(|| Reply {
+            message: format!("[{}]", answers.join(",")),
+            era: None,
+            code: None,
+            malformed: false,
         })
     }
 

@@ -59,8 +59,9 @@ pub async fn serve(
         tokio::select! {
             line = inbox.recv() => match line {
                 None => break,
-                Some(Ok(message)) => take(server, message, &peer, &mut calls).await,
-                Some(Err(garbled)) => peer.out.send(garbled.to_message()).await,
+                Some(Line::One(Ok(message))) => take(server, message, &peer, &mut calls).await,
+                Some(Line::One(Err(garbled))) => peer.out.send(garbled.to_message()).await,
+                Some(Line::Batch(bytes)) => take_batch(server, &bytes, &peer, &mut calls).await,
             },
             change = changes.recv() => if let Ok(change) = change {
                 tell(&peer, &change).await;
@@ -95,6 +96,26 @@ async fn take(server: &Arc<Server>, message: Message, peer: &Peer, calls: &mut J
     }
 }
 
+async fn take_batch(server: &Arc<Server>, bytes: &[u8], peer: &Peer, calls: &mut JoinSet<()>) {
+    let parsed = if peer.way.allows_batches(&peer.session) {
+        message::parse_batch(bytes)
+    } else {
+        let message = "there are no batches in this revision; send one message at a time";
+        Err(garbled(message.to_owned()))
+    };
+    match parsed {
+        Err(garbled) => peer.out.send(garbled.to_message()).await,
+        Ok(messages) => {
+            let (server, peer) = (server.clone(), peer.clone());
+            calls.spawn(async move {
+                if let Some(reply) = server.answer_all(messages, &peer).await {
+                    peer.out.send(reply.message).await;
+                }
+            });
+        }
+    }
+}
+
 /// Tells a legacy client of a change. A modern one asks to be told.
 async fn tell(peer: &Peer, change: &Change) {
     let wanted = match change {
@@ -107,7 +128,19 @@ async fn tell(peer: &Peer, change: &Change) {
     }
 }
 
-type Line = Result<Message, Garbled>;
+/// A line that has come.
+enum Line {
+    One(Result<Message, Garbled>),
+    /// Whether it may be read as one depends on the session.
+    Batch(Vec<u8>),
+}
+
+fn garbled(message: String) -> Garbled {
+    Garbled {
+        id: None,
+        fault: Box::new(Fault::new(Fault::INVALID_REQUEST, message)),
+    }
+}
 
 fn read(input: impl io::Read, lines: &mpsc::Sender<Line>) {
     let mut reader = BufReader::with_capacity(1 << 16, input);
@@ -116,15 +149,12 @@ fn read(input: impl io::Read, lines: &mpsc::Sender<Line>) {
         line.clear();
         let parsed = match next_line(&mut reader, &mut line) {
             Ok(Found::End) | Err(_) => return,
-            Ok(Found::TooLong) => Err(Garbled {
-                id: None,
-                fault: Box::new(Fault::new(
-                    Fault::INVALID_REQUEST,
-                    format!("a line may have {LONGEST_LINE} bytes at most"),
-                )),
-            }),
+            Ok(Found::TooLong) => Line::One(Err(garbled(format!(
+                "a line may have {LONGEST_LINE} bytes at most"
+            )))),
             Ok(Found::Line) if line.trim_ascii().is_empty() => continue,
-            Ok(Found::Line) => message::parse(&line),
+            Ok(Found::Line) if message::is_batch(&line) => Line::Batch(line.clone()),
+            Ok(Found::Line) => Line::One(message::parse(&line)),
         };
         // A large program must not be held for as long as the client is quiet.
         if line.capacity() > 1 << 20 {

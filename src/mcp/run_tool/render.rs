@@ -3,13 +3,15 @@
 //! Clients show one or the other, so each is complete alone. What is too long is
 //! kept whole in the store, and both say where.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
 use super::{Ran, Runner};
 use crate::mcp::outputs;
 use crate::output::{ErrorOutput, RunOutput};
 use crate::secret::random_name;
-use crate::store::Spool;
+use crate::store::{Spool, Store};
 
 /// Characters of standard error that an answer may hold.
 const STDERR_BUDGET: usize = 8_000;
@@ -103,6 +105,9 @@ impl Kept<'_> {
         let uri = outputs::uri(&self.run, stream);
         let store = self.runner.store();
         let kept = whole.is_ok_and(|kept| store.keep(&self.run, stream, kept));
+        if kept {
+            forget_in_time(store);
+        }
         let shown = (head.len() + tail.len()) as u64;
         let rest = if kept {
             format!("all of it: {uri}")
@@ -122,8 +127,19 @@ impl Kept<'_> {
     }
 }
 
+/// Lets go of what was just kept when its time is over, even if nobody ever asks again.
+fn forget_in_time(store: &Arc<Store>) {
+    let (store, time) = (Arc::downgrade(store), store.retention().time);
+    tokio::spawn(async move {
+        tokio::time::sleep(time).await;
+        if let Some(store) = store.upgrade() {
+            store.forget_old();
+        }
+    });
+}
+
 /// The first three quarters of `budget` characters and the last quarter; none if all fits.
-fn ends(text: &str, budget: usize) -> Option<(&str, &str)> {
+pub fn ends(text: &str, budget: usize) -> Option<(&str, &str)> {
     // A text has at most as many characters as bytes.
     if text.len() <= budget || text.chars().count() <= budget {
         return None;

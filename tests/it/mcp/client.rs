@@ -36,7 +36,8 @@ impl Client {
                 let line = line.unwrap();
                 let message: Value = serde_json::from_str(&line)
                     .unwrap_or_else(|_| panic!("no message on stdout: {line}"));
-                assert_eq!(message["jsonrpc"], "2.0", "{line}");
+                let first = message.get(0).unwrap_or(&message);
+                assert_eq!(first["jsonrpc"], "2.0", "{line}");
                 if sender.send(message).is_err() {
                     return;
                 }

@@ -207,3 +207,29 @@ fn the_tool_list_is_short_and_the_same_for_everyone() {
     assert_eq!(annotations["destructiveHint"], true);
     assert_eq!(annotations["openWorldHint"], false);
 }
+
+#[test]
+fn a_batch_is_answered_in_the_one_revision_that_has_them() {
+    let ping = |id: u64| json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
+    let batch = json!([ping(1), { "jsonrpc": "2.0", "method": "notifications/x" }, ping(2), 5]);
+    let mut client = Client::open(&[]);
+    client.send(&batch);
+    let refused = client.wait(|message| message.get("error").is_some());
+    assert_eq!(refused["error"]["code"], -32600);
+    client.request("initialize", hello("2025-03-26"));
+    client.send(&batch);
+    let mut answers = client.wait(Value::is_array);
+    let answers = answers.as_array_mut().unwrap();
+    answers.sort_by_key(|answer| answer["id"].as_u64());
+    assert_eq!(answers.len(), 3);
+    assert_eq!(answers[0]["error"]["code"], -32600);
+    assert_eq!(
+        (&answers[1]["id"], &answers[2]["id"]),
+        (&json!(1), &json!(2))
+    );
+    for bad in [json!([]), vec![ping(1); 65].into()] {
+        client.send(&bad);
+        let refused = client.wait(|message| message.get("error").is_some());
+        assert_eq!(refused["error"]["code"], -32600);
+    }
+}
