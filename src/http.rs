@@ -11,6 +11,7 @@ mod events;
 mod guard;
 mod headers;
 mod intake;
+mod serving;
 mod sessions;
 mod token;
 
@@ -32,6 +33,7 @@ use connections::Connections;
 use endpoint::Endpoint;
 
 pub use guard::Names;
+pub use serving::{Serving, serve};
 pub use token::{Token, TokenError};
 
 /// How long a client may take to send a request's head, or be silent between two requests.

@@ -28,3 +28,5 @@ pub mod request;
 pub mod run;
 pub mod secret;
 pub mod store;
+
+pub use http::serve;
