@@ -13,12 +13,14 @@
 //! - `run_tool` and `outputs` are our own objects; `code_runner` is another server's tool.
 
 mod code_runner;
+mod change;
 mod context;
 mod era;
 mod listen;
 mod message;
 mod objects;
 mod outputs;
+mod questions;
 mod run_tool;
 mod server;
 mod session;
@@ -26,11 +28,12 @@ mod shape;
 pub mod stdio;
 
 pub use code_runner::{CodeRunner, NAME as CODE_RUNNER, PORT as CODE_RUNNER_PORT};
+pub use change::Change;
 pub use context::{Context, LogLevel, Outbox};
 pub use era::{Era, LEGACY, MODERN, Revision, SUPPORTED, VERSION_KEY, Way};
 pub use message::{Fault, Id, Message, Request, is_batch, parse, parse_batch};
 pub use objects::{Answer, Arguments, Boxed, Catalog, Prompt, Resource, Tool};
 pub use outputs::Outputs;
 pub use run_tool::{Ran, RunSettings, RunTool, Runner};
-pub use server::{Change, Identity, Peer, Reply, Server};
+pub use server::{Identity, Peer, Reply, Server};
 pub use session::Session;

@@ -52,7 +52,7 @@ pub struct Arguments {
     /// With `--as code-runner`: the port for http [default: $PORT or 3088]
     #[arg(short, long, requires = "stand_in", value_name = "PORT")]
     port: Option<String>,
-    /// Programs that may run side by side [default: two for each processor]
+    /// Programs that may run side by side [default: four for each processor]
     #[arg(long, value_name = "COUNT")]
     max_runs: Option<String>,
     /// Programs that may wait for their turn [default: 256]

@@ -24,8 +24,9 @@ impl Default for QueueSize {
     fn default() -> Self {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
-            // Programs wait for themselves often enough to fill two for each processor.
-            running: cpus * 2,
+            // Many programs wait more than they work: eight that sleep for a second
+            // should take one second on two processors.
+            running: cpus * 4,
             waiting: 256,
         }
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::era::{CAPABILITIES_KEY, Era, LOG_LEVEL_KEY};
@@ -149,7 +149,7 @@ impl Context {
             let message = "a server does not ask in this revision";
             return Err(Fault::new(Fault::INTERNAL, message));
         }
-        let (question, answer) = self.server.expect_answer();
+        let (question, answer) = self.server.questions().ask();
         self.out
             .send(message::request(question.id(), method, &params))
             .await;
@@ -185,9 +185,6 @@ impl Outbox {
         let _ = self.0.try_send(message);
     }
 }
-
-/// What waits for a client's answer.
-pub type Waiting = oneshot::Sender<Result<Value, Fault>>;
 
 /// From the least to the most pressing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,7 +6,8 @@ use tokio::sync::broadcast::error::RecvError;
 use super::context::Outbox;
 use super::era::SUBSCRIPTION_KEY;
 use super::message::{self, Fault, Id};
-use super::server::{Change, Server};
+use super::change::Change;
+use super::server::Server;
 
 /// Resources that one request may watch.
 const MOST_WATCHED: usize = 1000;

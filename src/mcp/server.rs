@@ -5,18 +5,19 @@
 
 mod methods;
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::{Map, Value, json};
-use tokio::sync::{broadcast, oneshot, watch};
+use tokio::sync::{broadcast, watch};
 use tokio::task::JoinSet;
 
-use super::context::{Outbox, Waiting};
+use super::change::Change;
+use super::context::Outbox;
 use super::era::{Era, Way};
 use super::listen::listen;
 use super::message::{self, Fault, Garbled, Id, Message, Notification, Request};
 use super::objects::Catalog;
+use super::questions::Questions;
 use super::session::Session;
 use super::shape::shape;
 
@@ -46,40 +47,11 @@ pub struct Peer {
     pub out: Outbox,
 }
 
-/// Something that clients may want to be told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
-    Tools,
-    Prompts,
-    Resources,
-    /// The content of one resource.
-    Updated(String),
-}
-
-impl Change {
-    pub fn method(&self) -> &'static str {
-        match self {
-            Self::Tools => "notifications/tools/list_changed",
-            Self::Prompts => "notifications/prompts/list_changed",
-            Self::Resources => "notifications/resources/list_changed",
-            Self::Updated(_) => "notifications/resources/updated",
-        }
-    }
-
-    pub fn params(&self) -> Value {
-        match self {
-            Self::Updated(uri) => json!({ "uri": uri }),
-            _ => json!({}),
-        }
-    }
-}
-
 pub struct Server {
     identity: Identity,
     catalog: RwLock<Arc<Catalog>>,
     changes: broadcast::Sender<Change>,
-    /// What waits for an answer of a client, by the id we asked under.
-    asked: Mutex<HashMap<String, Waiting>>,
+    questions: Arc<Questions>,
     ended: watch::Sender<bool>,
 }
 
@@ -89,7 +61,7 @@ impl Server {
             identity,
             catalog: RwLock::new(Arc::new(catalog)),
             changes: broadcast::channel(256).0,
-            asked: Mutex::default(),
+            questions: Arc::default(),
             ended: watch::channel(false).0,
         })
     }
@@ -117,6 +89,10 @@ impl Server {
     pub fn announce(&self, change: Change) {
         // Nobody listening is fine.
         let _ = self.changes.send(change);
+    }
+
+    pub(super) fn questions(&self) -> &Arc<Questions> {
+        &self.questions
     }
 
     pub fn changes(&self) -> broadcast::Receiver<Change> {
@@ -240,28 +216,12 @@ impl Server {
                 // The rest tells us nothing that we act on.
             }
             Message::Response { id, result } => {
-                let waiting = id.as_text().and_then(|id| self.waiting().remove(id));
-                if let Some(waiting) = waiting {
-                    let _ = waiting.send(result);
+                if let Some(id) = id.as_text() {
+                    self.questions.answered(id, result);
                 }
             }
             Message::Request(_) => {}
         }
-    }
-
-    /// Prepares for the answer to a question of ours.
-    pub(super) fn expect_answer(
-        self: &Arc<Self>,
-    ) -> (Question, oneshot::Receiver<Result<Value, Fault>>) {
-        let id = crate::secret::random_name();
-        let (sender, receiver) = oneshot::channel();
-        self.waiting().insert(id.clone(), sender);
-        let server = self.clone();
-        (Question { id, server }, receiver)
-    }
-
-    fn waiting(&self) -> std::sync::MutexGuard<'_, HashMap<String, Waiting>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn dispatch(
@@ -312,23 +272,5 @@ impl Reply {
             code: Some(fault.code),
             malformed: false,
         }
-    }
-}
-
-/// A question of ours that is open; forgotten when this is dropped.
-pub struct Question {
-    id: String,
-    server: Arc<Server>,
-}
-
-impl Question {
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-}
-
-impl Drop for Question {
-    fn drop(&mut self) {
-        self.server.waiting().remove(&self.id);
     }
 }

@@ -16,7 +16,8 @@ use tokio::task::JoinSet;
 use super::context::Outbox;
 use super::era::Way;
 use super::message::{self, Fault, Garbled, Message};
-use super::server::{Change, Peer, Server};
+use super::change::Change;
+use super::server::{Peer, Server};
 use super::session::Session;
 
 /// The longest line that is read; of a longer one the rest is passed over.

@@ -270,3 +270,66 @@ fn the_server_outlives_what_programs_do() {
     let next = client.run(json!({ "code": "print('alive')", "language": "python" }));
     assert_eq!(next["structuredContent"]["stdout"], "alive\n");
 }
+
+#[test]
+fn fifty_megabytes_are_counted_shown_and_kept() {
+    let mut client = Client::open(&[]);
+    for code in [
+        "for i in range(1_000_000): print('a' * 49)",
+        "print('b' * (50_000_000 - 1))",
+    ] {
+        let arguments = json!({ "code": code, "language": "python", "timeout": 60 });
+        let result = client.run(arguments);
+        assert_eq!(result["structuredContent"]["truncated"]["stdout"], 50_000_000);
+        let uri = result["content"][1]["uri"].as_str().unwrap().to_owned();
+        let too_much = client.request("resources/read", json!({ "uri": uri }));
+        assert_eq!(too_much["error"]["code"], -32602);
+        let mut read = 0;
+        while read < 50_000_000 {
+            let range = format!("{uri}?offset={read}&length=15000000");
+            let piece = client.request("resources/read", json!({ "uri": range }));
+            read += piece["result"]["contents"][0]["text"].as_str().unwrap().len();
+        }
+        assert_eq!(read, 50_000_000);
+    }
+}
+
+#[test]
+fn programs_that_only_wait_do_not_wait_for_each_other() {
+    let mut client = Client::open(&["--max-runs", "8"]);
+    let code = "import time; a = time.time(); time.sleep(2); print(a, time.time())";
+    let params = json!({ "name": "run", "arguments": { "code": code, "language": "python" } });
+    let calls: Vec<u64> = (0..8).map(|_| client.post("tools/call", params.clone())).collect();
+    let times: Vec<(f64, f64)> = calls
+        .into_iter()
+        .map(|id| {
+            let answer = client.answer(id);
+            let printed = answer["result"]["structuredContent"]["stdout"].as_str().unwrap();
+            let (start, end) = printed.trim().split_once(' ').unwrap();
+            (start.parse().unwrap(), end.parse().unwrap())
+        })
+        .collect();
+    let last_start = times.iter().map(|time| time.0).fold(0.0, f64::max);
+    let first_end = times.iter().map(|time| time.1).fold(f64::INFINITY, f64::min);
+    assert!(last_start < first_end, "{times:?}");
+}
+
+#[test]
+fn a_quiet_program_is_said_to_be_running_every_five_seconds() {
+    let mut client = Client::open(&[]);
+    let code = "import time; print('started'); time.sleep(6)";
+    client.post("tools/call", json!({
+        "name": "run",
+        "arguments": { "code": code, "language": "python" },
+        "_meta": { "progressToken": 1 },
+    }));
+    let said = |text: &'static str| {
+        move |message: &Value| {
+            let said = message["params"]["message"].as_str();
+            said.is_some_and(|said| said.contains(text))
+        }
+    };
+    client.wait(said("started"));
+    let beat = client.wait(|message| said("running for")(message) || message.get("id").is_some());
+    assert!(said("last output: started")(&beat), "{beat}");
+}
