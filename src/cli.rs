@@ -11,7 +11,12 @@ use clap::{Parser, Subcommand};
 
 /// Runs code that nobody has read, in a sandbox.
 #[derive(Parser)]
-#[command(name = "hotcell", version, propagate_version = true, max_term_width = 100)]
+#[command(
+    name = "hotcell",
+    version,
+    propagate_version = true,
+    max_term_width = 100
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 use tokio::sync::broadcast::error::RecvError;
 
+use super::change::Change;
 use super::context::Outbox;
 use super::era::SUBSCRIPTION_KEY;
 use super::message::{self, Fault, Id};
-use super::change::Change;
 use super::server::Server;
 
 /// Resources that one request may watch.

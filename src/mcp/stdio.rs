@@ -13,10 +13,10 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use super::change::Change;
 use super::context::Outbox;
 use super::era::Way;
 use super::message::{self, Fault, Garbled, Message};
-use super::change::Change;
 use super::server::{Peer, Server};
 use super::session::Session;
 

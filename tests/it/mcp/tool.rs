@@ -280,7 +280,10 @@ fn fifty_megabytes_are_counted_shown_and_kept() {
     ] {
         let arguments = json!({ "code": code, "language": "python", "timeout": 60 });
         let result = client.run(arguments);
-        assert_eq!(result["structuredContent"]["truncated"]["stdout"], 50_000_000);
+        assert_eq!(
+            result["structuredContent"]["truncated"]["stdout"],
+            50_000_000
+        );
         let uri = result["content"][1]["uri"].as_str().unwrap().to_owned();
         let too_much = client.request("resources/read", json!({ "uri": uri }));
         assert_eq!(too_much["error"]["code"], -32602);
@@ -288,7 +291,10 @@ fn fifty_megabytes_are_counted_shown_and_kept() {
         while read < 50_000_000 {
             let range = format!("{uri}?offset={read}&length=15000000");
             let piece = client.request("resources/read", json!({ "uri": range }));
-            read += piece["result"]["contents"][0]["text"].as_str().unwrap().len();
+            read += piece["result"]["contents"][0]["text"]
+                .as_str()
+                .unwrap()
+                .len();
         }
         assert_eq!(read, 50_000_000);
     }
@@ -299,18 +305,25 @@ fn programs_that_only_wait_do_not_wait_for_each_other() {
     let mut client = Client::open(&["--max-runs", "8"]);
     let code = "import time; a = time.time(); time.sleep(2); print(a, time.time())";
     let params = json!({ "name": "run", "arguments": { "code": code, "language": "python" } });
-    let calls: Vec<u64> = (0..8).map(|_| client.post("tools/call", params.clone())).collect();
+    let calls: Vec<u64> = (0..8)
+        .map(|_| client.post("tools/call", params.clone()))
+        .collect();
     let times: Vec<(f64, f64)> = calls
         .into_iter()
         .map(|id| {
             let answer = client.answer(id);
-            let printed = answer["result"]["structuredContent"]["stdout"].as_str().unwrap();
+            let printed = answer["result"]["structuredContent"]["stdout"]
+                .as_str()
+                .unwrap();
             let (start, end) = printed.trim().split_once(' ').unwrap();
             (start.parse().unwrap(), end.parse().unwrap())
         })
         .collect();
     let last_start = times.iter().map(|time| time.0).fold(0.0, f64::max);
-    let first_end = times.iter().map(|time| time.1).fold(f64::INFINITY, f64::min);
+    let first_end = times
+        .iter()
+        .map(|time| time.1)
+        .fold(f64::INFINITY, f64::min);
     assert!(last_start < first_end, "{times:?}");
 }
 
@@ -318,11 +331,14 @@ fn programs_that_only_wait_do_not_wait_for_each_other() {
 fn a_quiet_program_is_said_to_be_running_every_five_seconds() {
     let mut client = Client::open(&[]);
     let code = "import time; print('started'); time.sleep(6)";
-    client.post("tools/call", json!({
-        "name": "run",
-        "arguments": { "code": code, "language": "python" },
-        "_meta": { "progressToken": 1 },
-    }));
+    client.post(
+        "tools/call",
+        json!({
+            "name": "run",
+            "arguments": { "code": code, "language": "python" },
+            "_meta": { "progressToken": 1 },
+        }),
+    );
     let said = |text: &'static str| {
         move |message: &Value| {
             let said = message["params"]["message"].as_str();
