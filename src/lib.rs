@@ -4,6 +4,7 @@
 //!
 //! - [`cli`] is the surface of the shell: it translates and nothing more.
 //! - [`mcp`] is the surface of the Model Context Protocol, and [`http`] its way over the network.
+//! - [`publish`] makes tools, prompts and resources of the scripts in a folder.
 //! - [`engine`] is the one door: every surface runs programs through it.
 //! - [`request`] is a request that has been checked.
 //! - [`language`] knows the languages and finds their runtimes on this host.
@@ -24,6 +25,7 @@ pub mod language;
 pub mod mcp;
 pub mod output;
 pub mod plan;
+pub mod publish;
 pub mod request;
 pub mod run;
 pub mod secret;

@@ -12,8 +12,8 @@
 //! - `context` is what an object may do while it answers: report, log, ask.
 //! - `run_tool` and `outputs` are our own objects; `code_runner` is another server's tool.
 
-mod code_runner;
 mod change;
+mod code_runner;
 mod context;
 mod era;
 mod listen;
@@ -27,13 +27,13 @@ mod session;
 mod shape;
 pub mod stdio;
 
-pub use code_runner::{CodeRunner, NAME as CODE_RUNNER, PORT as CODE_RUNNER_PORT};
 pub use change::Change;
+pub use code_runner::{CodeRunner, NAME as CODE_RUNNER, PORT as CODE_RUNNER_PORT};
 pub use context::{Context, LogLevel, Outbox};
 pub use era::{Era, LEGACY, MODERN, Revision, SUPPORTED, VERSION_KEY, Way};
 pub use message::{Fault, Id, Message, Request, is_batch, parse, parse_batch};
 pub use objects::{Answer, Arguments, Boxed, Catalog, Prompt, Resource, Tool};
-pub use outputs::Outputs;
-pub use run_tool::{Ran, RunSettings, RunTool, Runner};
+pub use outputs::{Outputs, uri as output_uri};
+pub use run_tool::{Ran, RunSettings, RunTool, Runner, ends};
 pub use server::{Identity, Peer, Reply, Server};
 pub use session::Session;

@@ -17,7 +17,8 @@ use crate::engine::QueueSize;
 use crate::mcp::{
     Catalog, CodeRunner, Identity, Outputs, RunSettings, RunTool, Runner, Server, stdio,
 };
-use crate::request::{parse_count, parse_duration, parse_size};
+use crate::publish::Folder;
+use crate::request::{RequestError, parse_count, parse_duration, parse_size};
 use crate::store::{Retention, Store};
 
 #[derive(clap::Args)]
@@ -37,6 +38,9 @@ pub struct Arguments {
     /// An origin whose pages may use this server (repeat for more)
     #[arg(long, value_name = "ORIGIN", requires = "network")]
     allow_origin: Vec<String>,
+    /// Publish the scripts of this folder as tools, prompts and resources
+    #[arg(long, value_name = "DIR")]
+    publish: Option<PathBuf>,
     /// Stand in for another server: its tools, its flags, its way to answer
     #[arg(long = "as", value_name = "SERVER")]
     stand_in: Option<StandIn>,
@@ -93,8 +97,8 @@ pub fn main(arguments: Arguments) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let server = match build(&arguments) {
-        Ok(server) => server,
+    let (server, folder) = match build(&arguments) {
+        Ok(built) => built,
         Err(error) => {
             complain(&error.to_string(), error.hint().as_deref());
             return BAD_INPUT.into();
@@ -112,6 +116,10 @@ pub fn main(arguments: Arguments) -> ExitCode {
         }
     };
     let code = runtime.block_on(async {
+        if let Some(folder) = folder {
+            let server = Arc::downgrade(&server);
+            tokio::spawn(async move { folder.watch(server).await });
+        }
         match http {
             Some(address) => http::serve(&server, address, &arguments, stopped()).await,
             None => {
@@ -126,7 +134,7 @@ pub fn main(arguments: Arguments) -> ExitCode {
     code
 }
 
-fn build(arguments: &Arguments) -> Result<Arc<Server>, crate::request::RequestError> {
+fn build(arguments: &Arguments) -> Result<(Arc<Server>, Option<Folder>), RequestError> {
     let usual = QueueSize::default();
     let count = |text: &Option<String>, usual| match text {
         Some(text) => parse_count(text).map(|count| count as usize),
@@ -155,6 +163,7 @@ fn build(arguments: &Arguments) -> Result<Arc<Server>, crate::request::RequestEr
     let runner = Arc::new(Runner::new(settings, store.clone()));
     let mut catalog = Catalog::default();
     catalog.add_resource(Outputs(store));
+    let publisher = runner.clone();
     let identity = match arguments.stand_in {
         Some(other @ StandIn::CodeRunner) => {
             catalog.add_tool(CodeRunner(runner));
@@ -169,7 +178,19 @@ fn build(arguments: &Arguments) -> Result<Arc<Server>, crate::request::RequestEr
             }
         }
     };
-    Ok(Server::new(identity, catalog))
+    let folder = match &arguments.publish {
+        None => None,
+        Some(path) => {
+            let folder = Folder::open(path, publisher);
+            let folder = folder.map_err(|source| RequestError::HostFile {
+                path: path.clone(),
+                source,
+            })?;
+            folder.fill(&mut catalog);
+            Some(folder)
+        }
+    };
+    Ok((Server::new(identity, catalog), folder))
 }
 
 /// Ends on Ctrl-C or a polite request to end.

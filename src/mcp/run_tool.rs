@@ -20,12 +20,12 @@ use crate::language::Surroundings;
 use crate::output::RunOutput;
 use crate::plan::RunPlan;
 use crate::request::RunRequest;
-use crate::run::{Stdin, Surface};
+use crate::run::{OutputEvent, Stdin, Surface};
 use crate::store::Store;
 
 pub use params::Params;
 use recorder::{HEARTBEAT, Recorded, Recorder};
-pub use render::{Link, render, render_as, separate};
+pub use render::{Link, ends, render, render_as, separate};
 
 /// What the server's owner has decided about runs.
 #[derive(Debug, Clone)]
@@ -105,18 +105,42 @@ impl Runner {
         stdin: Stdin,
         context: &Context,
     ) -> Ran {
+        let record = |events| Recorder::new(context).record(events);
+        let never = std::future::pending();
+        match self.run_heard(request, stdin, context, never, record).await {
+            Ok((output, recorded)) => Ran { output, recorded },
+            Err(output) => Ran {
+                output,
+                recorded: Recorded::default(),
+            },
+        }
+    }
+
+    /// Runs a program when its turn comes, until it ends or `stop` does, while `hear`
+    /// takes in what it prints. The error is of a program that was refused.
+    ///
+    /// Dropping the future ends the program.
+    pub async fn run_heard<F: Future>(
+        self: &Arc<Self>,
+        request: RunRequest,
+        stdin: Stdin,
+        context: &Context,
+        stop: impl Future<Output = ()>,
+        hear: impl FnOnce(mpsc::Receiver<OutputEvent>) -> F,
+    ) -> Result<(RunOutput, F::Output), RunOutput> {
+        let refused = |kind, message, hint| Err(RunOutput::of_rejection(kind, message, hint));
         let _place = match self.wait_for_place(context).await {
             Ok(place) => place,
             Err(full) => {
                 let hint = "Wait until some of your runs have ended, then try again.";
-                return Ran::refused("busy", full.to_string(), Some(hint.to_owned()));
+                return refused("busy", full.to_string(), Some(hint.to_owned()));
             }
         };
         let plan = match self.plan(request).await {
             Ok(plan) => plan,
             Err(rejected) => {
                 let (kind, hint) = (rejected.kind(), rejected.hint());
-                return Ran::refused(kind, rejected.to_string(), hint);
+                return refused(kind, rejected.to_string(), hint);
             }
         };
         let (events, received) = mpsc::channel(16);
@@ -125,13 +149,13 @@ impl Runner {
             events,
             requirement: self.settings.requirement,
         };
-        let run = self.engine().run(&plan, surface, std::future::pending());
-        let (result, recorded) = tokio::join!(run, Recorder::new(context).record(received));
+        let run = self.engine().run(&plan, surface, stop);
+        let (result, heard) = tokio::join!(run, hear(received));
         let output = match result {
             Ok(result) => RunOutput::of_result(&plan, result),
             Err(error) => RunOutput::of_start_error(&plan, &error),
         };
-        Ran { output, recorded }
+        Ok((output, heard))
     }
 
     /// Resolves a request, away from the threads that answer: a runtime that is
