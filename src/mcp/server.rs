@@ -5,7 +5,9 @@
 
 mod methods;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::task::Poll;
 
 use serde_json::{Map, Value, json};
 use tokio::sync::{broadcast, watch};
@@ -149,7 +151,7 @@ impl Server {
         };
         let method = request.method.clone();
         let result = tokio::select! {
-            result = self.dispatch(era, request, peer) => result,
+            result = caught(self.dispatch(era, request, peer)) => result,
             () = open.cancelled() => return None,
         };
         Some(match result {
@@ -252,6 +254,22 @@ impl Server {
     }
 }
 
+/// Runs to the end, or to a panic: that is our failure, and the client hears of it
+/// as of any other. The hook has said on stderr where it was.
+async fn caught<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    let mut work = std::pin::pin!(work);
+    std::future::poll_fn(|task| {
+        // What a panic leaves half done is dropped with the future, whose parts are
+        // this request's alone; what they share is behind locks that expect it.
+        let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(task)));
+        polled.unwrap_or_else(|_| {
+            let message = "the server failed at this request";
+            Poll::Ready(Err(Fault::new(Fault::INTERNAL, message)))
+        })
+    })
+    .await
+}
+
 /// An answer on its way out.
 #[derive(Debug)]
 pub struct Reply {
@@ -272,5 +290,18 @@ impl Reply {
             code: Some(fault.code),
             malformed: false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_an_answer() {
+        let fine = caught(async { Ok(1) }).await;
+        assert_eq!(fine, Ok(1));
+        let failed: Result<(), Fault> = caught(async { panic!("on purpose") }).await;
+        assert_eq!(failed.unwrap_err().code, Fault::INTERNAL);
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::change::Change;
@@ -45,8 +45,12 @@ pub async fn serve(
     let (out, outgoing) = Outbox::new(64);
     let (lines, mut inbox) = mpsc::channel(64);
     let writer = thread::spawn(move || write(output, outgoing));
+    let (end, ended) = watch::channel(false);
     // Waits in a read until the client ends, perhaps longer than we do.
-    thread::spawn(move || read(input, &lines));
+    thread::spawn(move || {
+        read(input, &lines);
+        end.send_replace(true);
+    });
 
     let peer = Peer {
         session: Arc::new(Session::default()),
@@ -58,12 +62,18 @@ pub async fn serve(
     let mut stop = std::pin::pin!(stop);
     loop {
         tokio::select! {
-            line = inbox.recv() => match line {
-                None => break,
-                Some(Line::One(Ok(message))) => take(server, message, &peer, &mut calls).await,
-                Some(Line::One(Err(garbled))) => peer.out.send(garbled.to_message()).await,
-                Some(Line::Batch(bytes)) => take_batch(server, &bytes, &peer, &mut calls).await,
-            },
+            line = inbox.recv() => {
+                let Some(line) = line else {
+                    break;
+                };
+                // An answer waits for a client that does not read, but not for one
+                // that has ended and left its pipe open.
+                tokio::select! {
+                    () = take(server, line, &peer, &mut calls) => {}
+                    () = given_up(ended.clone()) => break,
+                    () = &mut stop => break,
+                }
+            }
             change = changes.recv() => if let Ok(change) = change {
                 tell(&peer, &change).await;
             },
@@ -78,7 +88,18 @@ pub async fn serve(
     let _ = tokio::time::timeout(LAST_WORDS, written).await;
 }
 
-async fn take(server: &Arc<Server>, message: Message, peer: &Peer, calls: &mut JoinSet<()>) {
+/// Waits for the end of input, and then for what was said to be written.
+async fn given_up(mut ended: watch::Receiver<bool>) {
+    let _ = ended.wait_for(|ended| *ended).await;
+    tokio::time::sleep(LAST_WORDS).await;
+}
+
+async fn take(server: &Arc<Server>, line: Line, peer: &Peer, calls: &mut JoinSet<()>) {
+    let message = match line {
+        Line::One(Ok(message)) => message,
+        Line::One(Err(garbled)) => return peer.out.send(garbled.to_message()).await,
+        Line::Batch(bytes) => return take_batch(server, &bytes, peer, calls).await,
+    };
     match message {
         Message::Request(request) if Server::takes_time(&request) => {
             let (server, peer) = (server.clone(), peer.clone());

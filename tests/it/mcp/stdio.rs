@@ -233,3 +233,30 @@ fn a_batch_is_answered_in_the_one_revision_that_has_them() {
         assert_eq!(refused["error"]["code"], -32600);
     }
 }
+
+#[test]
+fn a_client_that_reads_nothing_and_ends_keeps_nothing_alive() {
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_hotcell"))
+        .arg("serve")
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let list =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": modern(json!({})) });
+    let mut stdin = child.stdin.take().unwrap();
+    // Far more answers than the pipe and the queue hold.
+    let line = format!("{list}\n").repeat(100);
+    let writer = std::thread::spawn(move || stdin.write_all(line.as_bytes()));
+    std::thread::sleep(Duration::from_millis(300));
+    // Its input ends with this thread; its output stays open and unread.
+    let _ = writer.join();
+    let start = std::time::Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        assert!(
+            start.elapsed() < Duration::from_secs(20),
+            "it waits for ever"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
