@@ -25,9 +25,9 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Run a program in a cell
-    Run(run::Arguments),
+    Run(Box<run::Arguments>),
     /// Serve programs to MCP clients over standard input and output
-    Serve(serve::Arguments),
+    Serve(Box<serve::Arguments>),
     /// List the languages, and which of them can run on this machine
     Languages(languages::Arguments),
     /// Test the walls of the sandbox from inside a real cell
@@ -35,18 +35,38 @@ enum Command {
 }
 
 pub fn main() -> ExitCode {
-    match Arguments::parse().command {
-        Command::Run(arguments) => run::main(arguments),
-        Command::Serve(arguments) => serve::main(arguments),
+    // A library that gets no thread or descriptor has no other way to say so.
+    std::panic::set_hook(Box::new(|panic| {
+        let what = panic.payload_as_str().unwrap_or("for no known reason");
+        complain(&format!("stopped by a fault: {what}"), Some(LOW_LIMITS));
+    }));
+    let work = || match Arguments::parse().command {
+        Command::Run(arguments) => run::main(*arguments),
+        Command::Serve(arguments) => serve::main(*arguments),
         Command::Languages(arguments) => languages::main(&arguments),
         Command::Doctor(arguments) => doctor::main(&arguments),
-    }
+    };
+    std::panic::catch_unwind(work).unwrap_or(OUR_FAILURE.into())
 }
+
+/// What to do when we cannot even start.
+const LOW_LIMITS: &str = "Raise the limits on open files and processes (`ulimit -n`, `ulimit -u`) if they are low; else report this.";
 
 /// What to exit with for arguments that cannot be used.
 const BAD_INPUT: u8 = 2;
 /// What to exit with when hotcell itself could not do its part.
 const OUR_FAILURE: u8 = 125;
+
+/// An error and its causes, in one line.
+fn told(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
 
 /// Says what is wrong in one line and what to do about it in another.
 fn complain(message: &str, hint: Option<&str>) {

@@ -142,11 +142,11 @@ fn no_cell(error: &StartError) -> Check {
 
 fn filter_name(isolation: &Isolation) -> String {
     // The spawner chooses the filter by the same rule.
-    let memfd = isolation
+    let grouped = isolation
         .walls
         .iter()
         .any(|wall| wall.name == "control groups" && wall.stands);
-    seccomp::hash(&seccomp::program(seccomp::Filter::Cell { memfd }))
+    seccomp::hash(&seccomp::program(seccomp::Filter::Cell { grouped }))
 }
 
 fn languages(engine: &Engine) -> Languages {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::cell::Isolation;
 use crate::language::{Cause, Diagnosis};
-use crate::plan::RunPlan;
+use crate::plan::{RunPlan, bytes};
 use crate::run::{Outcome, RunResult, StartError};
 
 #[derive(Debug, Serialize)]
@@ -219,8 +219,8 @@ impl Verdict {
                 122,
                 "memory",
                 format!(
-                    "the program was ended at its memory limit of {} MiB",
-                    plan.limits.memory >> 20
+                    "the program was ended at its memory limit of {}",
+                    bytes(plan.limits.memory)
                 ),
                 Some("Raise the limit with `--memory`."),
             ),
@@ -229,8 +229,8 @@ impl Verdict {
                 123,
                 "output",
                 format!(
-                    "the program was ended because it printed more than {} MiB",
-                    plan.output_limit >> 20
+                    "the program was ended because it printed more than {}",
+                    bytes(plan.output_limit)
                 ),
                 Some("Raise the limit with `--output-limit`, or print less."),
             ),

@@ -44,6 +44,7 @@ pub enum RequestError {
     BadNumber {
         value: String,
         expected: &'static str,
+        example: &'static str,
     },
 
     #[error("{what} is longer than {most} bytes")]
@@ -74,9 +75,12 @@ impl RequestError {
             Self::HostFile { source, .. } => match source.kind() {
                 io::ErrorKind::NotFound => "Check the path.",
                 io::ErrorKind::PermissionDenied => "Check who may read it.",
+                io::ErrorKind::IsADirectory => {
+                    "Name the program's file; a folder goes beside it with `--file`."
+                }
                 _ => return None,
             },
-            Self::BadNumber { .. } => return None,
+            Self::BadNumber { example, .. } => return Some(format!("Write it as in {example}.")),
         };
         Some(hint.to_owned())
     }
@@ -156,7 +160,7 @@ impl RunRequest {
         files: impl IntoIterator<Item = InputFile>,
     ) -> Result<Self, RequestError> {
         for file in files {
-            if self.files.iter().any(|other| other.path == file.path) {
+            if self.files.iter().any(|other| other.is_in_the_way_of(&file)) {
                 return Err(RequestError::SamePath(file.path));
             }
             self.files.push(file);

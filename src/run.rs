@@ -33,7 +33,7 @@ pub use outcome::{Outcome, Spent};
 /// How long a cell may take to build its walls. Far above what it takes: this
 /// only ends a wait for something that is stuck.
 const SETUP: Duration = Duration::from_secs(20);
-/// How long after the end of a cell its pipes may still hold output.
+/// How long after the end of a cell nothing may come out of a pipe that is still open.
 const DRAIN: Duration = Duration::from_millis(200);
 /// How often a cell's use is looked at.
 const WATCH: Duration = Duration::from_millis(100);
@@ -69,6 +69,9 @@ pub enum StartError {
 
     #[error("could not make a pipe: {0}")]
     Pipe(io::Error),
+
+    #[error("could not start a thread: {0}")]
+    Thread(io::Error),
 }
 
 impl StartError {
@@ -80,7 +83,11 @@ impl StartError {
                 "Mend it (`hotcell doctor` says how), or accept a weaker sandbox with `--allow-reduced`.",
             ),
             Self::Lost | Self::Slow => Some("Try again; if it stays so, run `hotcell doctor`."),
-            Self::Place(_) | Self::Pipe(_) => None,
+            Self::Pipe(_) => Some("Raise the limit on open files (`ulimit -n`)."),
+            Self::Thread(_) => {
+                Some("Raise the limit on processes of this user (`ulimit -u`), or stop some.")
+            }
+            Self::Place(error) => error.hint(),
         }
     }
 }
@@ -121,7 +128,7 @@ pub async fn run(
         .map_err(|_| StartError::Slow)??;
 
     let ceiling = Ceiling::new(plan.output_limit);
-    let [stdout, stderr] = [
+    let [mut stdout, mut stderr] = [
         (Stream::Stdout, pipes.stdout),
         (Stream::Stderr, pipes.stderr),
     ]
@@ -139,15 +146,26 @@ pub async fn run(
         usage: Usage::default(),
         exit: None,
     };
+    let mut cancelled = std::pin::pin!(cancelled);
     let ended = watch
-        .until_end(&ceiling, started + plan.timeout, cancelled)
+        .until_end(&ceiling, started + plan.timeout, cancelled.as_mut())
         .await?;
     watch.usage = watch.cell.usage();
     let duration = started.elapsed();
     watch.cell.kill();
     drop(feeder);
-    let deadline = tokio::time::Instant::now() + DRAIN;
-    let (stdout, stderr) = (stdout.finish(deadline).await, stderr.finish(deadline).await);
+    let drained = async {
+        tokio::join!(stdout.drain(), stderr.drain());
+    };
+    if matches!(ended, End::Cancelled) {
+        let _ = timeout(DRAIN, drained).await;
+    } else {
+        tokio::select! {
+            () = drained => {}
+            () = cancelled => {}
+        }
+    }
+    let (stdout, stderr) = (stdout.finish().await, stderr.finish().await);
     Ok(RunResult {
         outcome: watch.judge(ended, &stderr),
         spent: Spent::new(&watch.usage, watch.exit),
@@ -239,11 +257,10 @@ impl Watch<'_> {
         &mut self,
         ceiling: &Ceiling,
         deadline: Instant,
-        cancelled: impl Future<Output = ()>,
+        mut cancelled: impl Future<Output = ()> + Unpin,
     ) -> Result<End, StartError> {
         let mut look = interval(WATCH);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut cancelled = std::pin::pin!(cancelled);
         loop {
             tokio::select! {
                 event = self.cell.next_event() => match event {
@@ -349,6 +366,7 @@ impl Drop for Task {
 struct Pump {
     task: Task,
     captured: Arc<Mutex<Captured>>,
+    events: mpsc::Sender<OutputEvent>,
 }
 
 impl Pump {
@@ -359,18 +377,44 @@ impl Pump {
         events: mpsc::Sender<OutputEvent>,
     ) -> Self {
         let captured = Arc::new(Mutex::default());
-        let work = capture(stream, reader, ceiling, events, Arc::clone(&captured));
+        let (kept, out) = (Arc::clone(&captured), events.clone());
+        let work = capture(stream, reader, ceiling, out, kept);
         // A pipe that cannot be read any more has been read to its end.
         let task = Task::start(async { drop(work.await) });
-        Self { task, captured }
+        Self {
+            task,
+            captured,
+            events,
+        }
     }
 
-    /// Waits for the end of the stream, but no longer than `deadline`: something
-    /// may hold the pipe without writing to it.
-    async fn finish(mut self, deadline: tokio::time::Instant) -> Captured {
-        let _ = tokio::time::timeout_at(deadline, &mut self.task.0).await;
-        let mut captured = self.captured.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *captured)
+    /// Waits for the end of the stream, as long as something comes or a slow
+    /// receiver keeps us: something may hold the pipe without writing to it.
+    async fn drain(&mut self) {
+        loop {
+            let before = self.lock().total;
+            if self.task.0.is_finished() || timeout(DRAIN, &mut self.task.0).await.is_ok() {
+                return;
+            }
+            let waits = self.events.capacity() == 0 && !self.events.is_closed();
+            if !waits && self.lock().total == before {
+                return;
+            }
+        }
+    }
+
+    /// Ends the reading; what was read until now.
+    async fn finish(mut self) -> Captured {
+        self.task.0.abort();
+        if !self.task.0.is_finished() {
+            // Until it is gone it holds a sender, and the receiver would wait.
+            let _ = (&mut self.task.0).await;
+        }
+        std::mem::take(&mut *self.lock())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Captured> {
+        self.captured.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

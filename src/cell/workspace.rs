@@ -28,6 +28,18 @@ pub enum PlaceError {
     Ids(io::Error),
 }
 
+impl PlaceError {
+    /// What the caller can do about it, in one imperative sentence.
+    pub fn hint(&self) -> Option<&'static str> {
+        let (Self::Cell { source, .. } | Self::Host { source, .. } | Self::Ids(source)) = self;
+        match Errno::from_io_error(source)? {
+            Errno::NOSPC => Some("Raise `--memory`: files in the workspace are a part of it."),
+            Errno::MFILE | Errno::NFILE => Some("Raise the limit on open files (`ulimit -n`)."),
+            _ => None,
+        }
+    }
+}
+
 /// Writes `files` below `workspace`, as `uid` if one is given. Blocks.
 pub fn place(
     workspace: BorrowedFd<'_>,

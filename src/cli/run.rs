@@ -1,6 +1,5 @@
 //! `hotcell run`.
 
-use std::future::Future;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,9 +7,9 @@ use std::sync::Arc;
 use std::thread;
 
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 
-use super::{BAD_INPUT, OUR_FAILURE, complain};
+use super::{BAD_INPUT, LOW_LIMITS, OUR_FAILURE, complain, told};
 use crate::cell::Requirement;
 use crate::engine::{Engine, Rejected};
 use crate::language::Surroundings;
@@ -51,19 +50,19 @@ pub struct Arguments {
     #[arg(long = "file", value_name = "HOST[:CELL]")]
     files: Vec<String>,
     /// End the program after this time, as in 30, 1m, 1500ms [default: 30s]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     timeout: Option<String>,
     /// Memory for the whole cell, as in 512m, 1g [default: 512m]
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     memory: Option<String>,
     /// Processes and threads at a time [default: 128]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pids: Option<String>,
     /// Processors' worth of time [default: 1.0]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     cpus: Option<String>,
     /// End the program when it has printed more than this [default: 256m]
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     output_limit: Option<String>,
     /// Print the whole result as JSON when the program has ended
     #[arg(long)]
@@ -88,7 +87,7 @@ pub fn main(arguments: Arguments) -> ExitCode {
     let (plan, stdin) = match prepare(&engine, &arguments) {
         Ok(prepared) => prepared,
         Err(rejected) => {
-            let (message, hint) = (rejected.to_string(), rejected.hint());
+            let (message, hint) = (told(&rejected), rejected.hint());
             if json {
                 print_json(&RunOutput::of_rejection(rejected.kind(), message, hint));
             } else {
@@ -107,7 +106,7 @@ pub fn main(arguments: Arguments) -> ExitCode {
     {
         Ok(runtime) => runtime,
         Err(error) => {
-            complain(&format!("could not start: {error}"), None);
+            complain(&format!("could not start: {error}"), Some(LOW_LIMITS));
             return OUR_FAILURE.into();
         }
     };
@@ -125,7 +124,8 @@ pub fn main(arguments: Arguments) -> ExitCode {
     report(&plan, result, json)
 }
 
-fn prepare(engine: &Engine, arguments: &Arguments) -> Result<(RunPlan, Stdin), Rejected> {
+/// What to run, and whether our standard input is the program's.
+fn prepare(engine: &Engine, arguments: &Arguments) -> Result<(RunPlan, bool), Rejected> {
     let (code, name, stdin) = read_code(arguments)?;
     let number = |text: &Option<String>| text.clone();
     let limits = AskedLimits {
@@ -172,20 +172,20 @@ fn prepare(engine: &Engine, arguments: &Arguments) -> Result<(RunPlan, Stdin), R
     Ok((engine.plan(request)?, stdin))
 }
 
-/// The program, its name if it has one, and what its standard input will be.
-fn read_code(arguments: &Arguments) -> Result<(Vec<u8>, Option<&Path>, Stdin), RequestError> {
+/// The program, its name if it has one, and whether our standard input is left for it to read.
+fn read_code(arguments: &Arguments) -> Result<(Vec<u8>, Option<&Path>, bool), RequestError> {
     let ours = Path::new("-");
     match (
         &arguments.code,
         arguments.file.as_deref().filter(|file| *file != ours),
     ) {
-        (Some(code), _) => Ok((code.clone().into_bytes(), None, own_stdin())),
+        (Some(code), _) => Ok((code.clone().into_bytes(), None, true)),
         (None, Some(file)) => {
             let code = std::fs::read(file).map_err(|source| RequestError::HostFile {
                 path: file.to_owned(),
                 source,
             })?;
-            Ok((code, Some(file), own_stdin()))
+            Ok((code, Some(file), true))
         }
         (None, None) if arguments.file.is_none() && io::stdin().is_terminal() => {
             Err(RequestError::EmptyCode)
@@ -197,7 +197,7 @@ fn read_code(arguments: &Arguments) -> Result<(Vec<u8>, Option<&Path>, Stdin), R
                 path: "standard input".into(),
                 source,
             })?;
-            Ok((code, None, Stdin::Empty))
+            Ok((code, None, false))
         }
     }
 }
@@ -205,10 +205,14 @@ fn read_code(arguments: &Arguments) -> Result<(Vec<u8>, Option<&Path>, Stdin), R
 /// Passes our standard input on as it comes.
 ///
 /// Never the descriptor itself: a program must not hold anything of our terminal.
-fn own_stdin() -> Stdin {
+fn own_stdin() -> Result<Stdin, StartError> {
+    let null = rustix::fs::makedev(1, 3);
+    if rustix::fs::fstat(io::stdin()).is_ok_and(|stdin| stdin.st_rdev == null) {
+        return Ok(Stdin::Empty);
+    }
     let (pieces, received) = mpsc::channel(4);
     // The thread may wait in a read for ever; it ends with the process.
-    thread::spawn(move || {
+    start_thread(move || {
         let mut stdin = io::stdin().lock();
         let mut buffer = vec![0; 1 << 16];
         loop {
@@ -223,31 +227,46 @@ fn own_stdin() -> Stdin {
                 Err(_) => return,
             }
         }
-    });
-    Stdin::Stream(received)
+    })?;
+    Ok(Stdin::Stream(received))
+}
+
+fn start_thread(work: impl FnOnce() + Send + 'static) -> Result<(), StartError> {
+    let started = thread::Builder::new().spawn(work);
+    started.map(drop).map_err(StartError::Thread)
 }
 
 async fn execute(
     engine: &Engine,
     plan: &RunPlan,
-    stdin: Stdin,
+    stdin: bool,
     requirement: Requirement,
     json: bool,
 ) -> Result<RunResult, StartError> {
     let (events, received) = mpsc::channel(16);
     let unheard = Arc::new(Notify::new());
-    let printer = (!json).then(|| {
-        let unheard = unheard.clone();
-        thread::spawn(move || print(received, &unheard))
-    });
+    let stopped = interrupted(unheard.clone());
+    let (done, printed) = oneshot::channel::<()>();
+    if json {
+        drop((received, done));
+    } else {
+        start_thread(move || {
+            print(received, &unheard);
+            drop(done);
+        })?;
+    }
+    let stdin = if stdin { own_stdin()? } else { Stdin::Empty };
     let surface = Surface {
         stdin,
         events,
         requirement,
     };
-    let result = engine.run(plan, surface, interrupted(&unheard)).await;
-    if let Some(printer) = printer {
-        let _ = printer.join();
+    let result = engine.run(plan, surface, until(stopped.clone())).await;
+    // The rest of the output, however slow its reader is, unless we are told to stop:
+    // the thread may wait in a write for ever, and ends with the process.
+    tokio::select! {
+        _ = printed => {}
+        () = until(stopped) => {}
     }
     result
 }
@@ -271,15 +290,17 @@ fn write_all(stream: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     stream.flush()
 }
 
-/// Ends on Ctrl-C, a polite request to end, or when nobody reads the output.
-fn interrupted(unheard: &Notify) -> impl Future<Output = ()> {
+/// Becomes true on Ctrl-C, a polite request to end, or when nobody reads the output.
+fn interrupted(unheard: Arc<Notify>) -> watch::Receiver<bool> {
     let signals = [
         SignalKind::interrupt(),
         SignalKind::terminate(),
         SignalKind::hangup(),
     ];
     let mut signals = signals.map(|kind| signal(kind).ok());
-    async move {
+    let (stop, stopped) = watch::channel(false);
+    // Ends with the runtime.
+    tokio::spawn(async move {
         let [interrupt, terminate, hangup] = &mut signals;
         tokio::select! {
             () = received(interrupt) => {}
@@ -287,6 +308,14 @@ fn interrupted(unheard: &Notify) -> impl Future<Output = ()> {
             () = received(hangup) => {}
             () = unheard.notified() => {}
         }
+        let _ = stop.send(true);
+    });
+    stopped
+}
+
+async fn until(mut stopped: watch::Receiver<bool>) {
+    if stopped.wait_for(|stopped| *stopped).await.is_err() {
+        std::future::pending().await
     }
 }
 

@@ -255,7 +255,7 @@ impl Server {
 }
 
 /// Runs to the end, or to a panic: that is our failure, and the client hears of it
-/// as of any other. The hook has said on stderr where it was.
+/// as of any other. The hook has said on stderr what it was.
 async fn caught<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
     let mut work = std::pin::pin!(work);
     std::future::poll_fn(|task| {

@@ -16,6 +16,7 @@ use crate::language::{Definition, Failure, LanguageId, Runtime, Word};
 use crate::request::{CellPath, InputFile, RequestError, RunRequest};
 
 pub use limits::{Defaults, Range};
+pub(crate) use show::bytes;
 
 /// One program, ready to be started in a cell.
 #[derive(Debug, Clone)]
@@ -61,8 +62,13 @@ pub fn plan(
     let settled = defaults.settle(request.asked_limits());
     let path = source_path(&request, definition);
     let parts = request.into_parts();
-    if parts.files.iter().any(|file| file.path == path) {
-        return Err(RequestError::SamePath(path));
+    let source = InputFile::from_bytes(path.clone(), []);
+    if let Some(file) = parts
+        .files
+        .iter()
+        .find(|file| file.is_in_the_way_of(&source))
+    {
+        return Err(RequestError::SamePath(file.path.clone()));
     }
     let file = file_argument(&path);
     Ok(RunPlan {

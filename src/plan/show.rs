@@ -60,7 +60,7 @@ pub(super) fn seconds(duration: Duration) -> String {
 }
 
 /// A size in the largest unit that shows it whole.
-pub(super) fn bytes(size: u64) -> String {
+pub(crate) fn bytes(size: u64) -> String {
     let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
     match units
         .iter()

@@ -33,6 +33,16 @@ impl InputFile {
         }
     }
 
+    /// Whether both cannot be placed: they have one path, or one would have to be
+    /// a folder that holds the other and is not one.
+    pub fn is_in_the_way_of(&self, other: &Self) -> bool {
+        let holds = |outer: &Self, inner: &Self| {
+            let inside = Path::new(inner.path.as_str()).starts_with(outer.path.as_str());
+            inside && !matches!(outer.source, FileSource::HostFolder(_))
+        };
+        self.path == other.path || holds(self, other) || holds(other, self)
+    }
+
     /// Reads `HOST` or `HOST:CELL`, and checks that the host's file is there and can be read.
     ///
     /// Without `CELL` the file keeps its name; a `CELL` that ends in `/` is a

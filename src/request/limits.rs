@@ -23,12 +23,7 @@ pub struct AskedLimits {
 impl AskedLimits {
     /// Nothing works with nothing: each limit is more than zero.
     pub(super) fn check(&self) -> Result<(), RequestError> {
-        let bad = |value: &str, expected| {
-            Err(RequestError::BadNumber {
-                value: value.to_owned(),
-                expected,
-            })
-        };
+        let bad = |value: &str, kind: Kind| Err(kind.refuse(value));
         if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
             return bad("0", DURATION);
         }
@@ -45,10 +40,23 @@ impl AskedLimits {
     }
 }
 
-const DURATION: &str = "a duration above zero, such as `30s`, `1500ms` or `2m`";
-const SIZE: &str = "a size above zero, such as `512m` or `1g`";
-const COUNT: &str = "a whole number above zero";
-const CPUS: &str = "a number of processors above zero, such as `1.5`";
+/// What a number was to be, and how one writes it.
+struct Kind(&'static str, &'static str);
+
+const DURATION: Kind = Kind("a duration above zero", "`30s`, `1500ms` or `2m`");
+const SIZE: Kind = Kind("a size above zero", "`512m` or `1g`");
+const COUNT: Kind = Kind("a whole number above zero", "`16`");
+const CPUS: Kind = Kind("a number of processors above zero", "`1.5`");
+
+impl Kind {
+    fn refuse(self, value: &str) -> RequestError {
+        RequestError::BadNumber {
+            value: value.to_owned(),
+            expected: self.0,
+            example: self.1,
+        }
+    }
+}
 
 /// `30` and `30s` are seconds; `ms`, `m` and `h` work too, and so do fractions.
 pub fn parse_duration(text: &str) -> Result<Duration, RequestError> {
@@ -112,11 +120,8 @@ fn split(text: &str) -> Option<(f64, String)> {
         .then(|| (number, unit.trim_start().to_ascii_lowercase()))
 }
 
-fn positive<T>(parsed: Option<T>, text: &str, expected: &'static str) -> Result<T, RequestError> {
-    parsed.ok_or_else(|| RequestError::BadNumber {
-        value: text.to_owned(),
-        expected,
-    })
+fn positive<T>(parsed: Option<T>, text: &str, kind: Kind) -> Result<T, RequestError> {
+    parsed.ok_or_else(|| kind.refuse(text))
 }
 
 #[cfg(test)]
@@ -178,10 +183,11 @@ mod tests {
         }
         assert!(parse_size("0.5").is_err(), "half a byte");
         assert!(parse_count("1.5").is_err());
-        let error = parse_duration("soon\n").unwrap_err().to_string();
+        let error = parse_duration("soon\n").unwrap_err();
+        assert_eq!(error.to_string(), "`soon\\n` is not a duration above zero");
         assert_eq!(
-            error,
-            "`soon\\n` is not a duration above zero, such as `30s`, `1500ms` or `2m`"
+            error.hint().unwrap(),
+            "Write it as in `30s`, `1500ms` or `2m`."
         );
     }
 }

@@ -4,14 +4,16 @@
 //! Runs in the server, except [`sweep`], which a small process runs once the
 //! server is gone. The server finds a place for groups before it starts the
 //! spawner, makes one group per slot and uses it again from run to run. A cell
-//! joins by itself, through descriptors that the server opened for it: the
-//! kernel judges by who opened them. Nothing here starts or waits for a cell.
+//! is born in its group, or joins by itself through descriptors that the server
+//! opened for it: the kernel judges by who opened them. Nothing here starts or
+//! waits for a cell.
 //!
 //! A host may have version 2, version 1 or neither to give; then rlimits and a
 //! watcher stand in, and [`Cgroups::reason`] says why.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use self::layout::{Layout, Place};
@@ -46,6 +48,8 @@ pub struct Cgroups {
     mode: Mode,
     reason: String,
     homes: Homes,
+    /// The group id of a spawner that is not this process's equal.
+    spawner: Option<u32>,
 }
 
 /// Where each controller's groups go; with version 2 all three are one directory.
@@ -72,7 +76,29 @@ impl Cgroups {
             mode: Mode::None,
             reason,
             homes: Homes::default(),
+            spawner: None,
         })
+    }
+
+    /// Lets a spawner that gave up root for the group `gid` start cells in their groups.
+    ///
+    /// It needs to write `cgroup.procs` of a cell's group and of the nearest group
+    /// above both; the latter is our home once it stands in [`Cgroups::leaf`].
+    pub fn admit(&mut self, gid: u32) -> io::Result<()> {
+        if self.mode == Mode::V2 {
+            self.spawner = Some(gid);
+            unified::admit(&self.homes.memory, gid)?;
+        }
+        Ok(())
+    }
+
+    /// The group a spawner has to start in so that its cells can start in theirs;
+    /// `None` where they join by writing, or if this process stands there already.
+    pub fn leaf(&self) -> Option<OwnedFd> {
+        match self.mode {
+            Mode::V2 => unified::leaf(&self.homes.memory),
+            _ => None,
+        }
     }
 
     fn look() -> Result<Self, String> {
@@ -109,6 +135,7 @@ impl Cgroups {
                 pids: home.directory,
                 cpu,
             },
+            spawner: None,
         }
     }
 
@@ -140,6 +167,7 @@ impl Cgroups {
             mode: Mode::V1,
             reason,
             homes,
+            spawner: None,
         })
     }
 
@@ -156,7 +184,11 @@ impl Cgroups {
     ///
     /// Two [`Group`]s of one slot are the same group; keep one at a time.
     pub fn group(&self, slot: u32) -> io::Result<Group> {
-        Group::make(self.mode, &self.homes, slot)
+        let group = Group::make(self.mode, &self.homes, slot)?;
+        if let Some(gid) = self.spawner {
+            unified::admit(&group.memory, gid)?;
+        }
+        Ok(group)
     }
 
     /// What [`sweep`] must be told to remove everything this server ever makes.

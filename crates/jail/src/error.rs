@@ -28,6 +28,9 @@ pub enum JailError {
     #[error("could not start the spawner: {0}")]
     Spawner(io::Error),
 
+    #[error("root may not give up its id here: {0}")]
+    Root(io::Error),
+
     #[error("the spawner is gone")]
     SpawnerGone,
 
@@ -76,6 +79,9 @@ impl JailError {
                 }
                 _ => Some("Run `hotcell doctor` for what this host offers."),
             },
+            Self::Root(_) => Some(
+                "Start it as an ordinary user; or, in a container, with CAP_SYS_ADMIN and all user ids mapped.",
+            ),
             Self::NoSlot => Some("Wait for a run to end, or raise the number of cells."),
             _ => None,
         }

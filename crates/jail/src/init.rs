@@ -43,6 +43,8 @@ pub struct CellParts {
 pub struct Filters {
     pub cell: Vec<libc::sock_filter>,
     pub init: Vec<libc::sock_filter>,
+    /// Whether control groups bound the cells; else they are pinned to processors.
+    pub grouped: bool,
 }
 
 /// The life of a cell's pid 1. `uid` is the cell's in the spawner's namespace.
@@ -102,13 +104,17 @@ fn enter(
         rustix::process::chroot("/cell")?;
         Ok(rustix::process::chdir("/workspace")?)
     })?;
-    let folders = step("opening the workspace", open_folders)?;
+    let has_proc = missing.iter().all(|m| m.wall != Wall::Proc);
+    let folders = step("opening the workspace", || open_folders(has_proc))?;
     if missing.iter().all(|m| m.wall != Wall::Hostname) {
         step("setting the host name", || {
             Ok(rustix::system::sethostname(b"sandbox")?)
         })?;
     }
     step("setting limits", || limits::apply(&policy.limits))?;
+    if !filters.grouped {
+        step("pinning to processors", || limits::pin(policy.limits.cpus))?;
+    }
     step("reporting", || {
         let message = Status::Ready { missing }.to_bytes();
         let fds: Vec<_> = folders.iter().map(AsFd::as_fd).collect();
@@ -197,16 +203,15 @@ fn join_groups(parts: &CellParts) -> io::Result<()> {
 }
 
 /// What the server fills, collects from and watches.
-fn open_folders() -> io::Result<Vec<OwnedFd>> {
+fn open_folders(has_proc: bool) -> io::Result<Vec<OwnedFd>> {
     let open = |path| {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(rustix::fs::open(path, flags, Mode::empty())?)
     };
     rustix::fs::mkdir("/workspace/.home", Mode::from_raw_mode(0o755))?;
-    ["/workspace", "/tmp", "/dev/shm", "/proc"]
-        .map(open)
-        .into_iter()
-        .collect()
+    let folders = ["/workspace", "/tmp", "/dev/shm"];
+    let proc = has_proc.then_some("/proc");
+    folders.into_iter().chain(proc).map(open).collect()
 }
 
 /// Closes what the spawner had open: other cells' networks, its own sockets.

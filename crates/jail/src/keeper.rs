@@ -253,7 +253,7 @@ impl Loop {
                     break;
                 }
                 UNMAPPED => {
-                    map_range(child.id(), spec.uid_base).map_err(JailError::Talk)?;
+                    map_range(child.id(), spec.uid_base).map_err(JailError::Root)?;
                     wire::send(ours.as_fd(), MAPPED, &[]).map_err(JailError::Talk)?;
                 }
                 bytes => match Status::from_bytes(bytes) {

@@ -43,7 +43,7 @@ impl Groups {
 impl Host {
     /// Looks at the host and prepares to make cells on it. Starts no spawner yet.
     pub fn open() -> Result<Self, JailError> {
-        let uids = if rustix::process::geteuid().is_root() {
+        let uids = if is_host_root().map_err(JailError::Root)? {
             Some(UidBlock::claim().map_err(JailError::Spawner)?)
         } else {
             None
@@ -148,7 +148,7 @@ impl Jail {
         let spec = SpawnerSpec {
             view: self.view.clone(),
             uid_base: self.host.uids.as_ref().map(|uids| uids.base),
-            memory_is_charged: self.host.cgroups().mode() != Mode::None,
+            is_grouped: self.host.cgroups().mode() != Mode::None,
             sweep: Vec::new(),
         };
         let started = Arc::new(self.host.keeper.start_spawner(spec)?);
@@ -267,7 +267,10 @@ impl Cell {
         let lease = self.lease.as_ref();
         match (lease.and_then(|lease| lease.group.as_ref()), &self.folders) {
             (Some(group), _) => group.read(),
-            (None, Some(folders)) => folders.watcher.read(folders.workspace.as_fd()),
+            (None, Some(folders)) => {
+                let pidfd = self.pidfd.as_ref().map(AsFd::as_fd);
+                folders.watcher.read(folders.workspace.as_fd(), pidfd)
+            }
             (None, None) => Usage::default(),
         }
     }
@@ -326,6 +329,21 @@ impl Drop for Lease {
         if !self.given_up {
             self.groups.slots.give_back(self.slot, self.group.take());
         }
+    }
+}
+
+/// Whether we are root where all ids are, and not in a user namespace of somebody
+/// else's, such as a rootless container, where root is an ordinary user outside.
+fn is_host_root() -> io::Result<bool> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(false);
+    }
+    let map = std::fs::read_to_string("/proc/self/uid_map")?;
+    match map.split_whitespace().collect::<Vec<_>>()[..] {
+        ["0", "0", "4294967295"] => Ok(true),
+        // SECURITY: host root, but without the ids to be anybody else in cells.
+        ["0", "0", ..] => Err(io::ErrorKind::PermissionDenied.into()),
+        _ => Ok(false),
     }
 }
 

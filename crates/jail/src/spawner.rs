@@ -21,7 +21,7 @@ use rustix::process::{DumpableBehavior, Gid, Signal, Uid};
 use crate::error::{Failed, step};
 use crate::init::{self, CellParts, seccomp};
 use crate::spec::{Missing, SpawnRequest, SpawnerSpec, Status, Wall};
-use crate::sys::{self, Forked};
+use crate::sys::{self, Cloned};
 use crate::wire;
 
 pub use root::Root;
@@ -88,9 +88,11 @@ impl Spawner {
         let own = spec.uid_base.is_none().then_some(own);
         let mut trees = None;
         if let Some(base) = spec.uid_base {
-            trees = Some(step("opening the shown trees", || {
-                root::open_trees(&spec.view)
-            })?);
+            // Root of a container may not mount; then it is done as an ordinary user.
+            trees = match root::open_trees(&spec.view) {
+                Err(error) if error.raw_os_error() == Some(libc::EPERM) => None,
+                opened => Some(step("opening the shown trees", || opened)?),
+            };
             step("dropping root", || drop_root(base))?;
         }
         step("entering a user namespace", || {
@@ -114,9 +116,10 @@ impl Spawner {
             root,
             filters: init::Filters {
                 cell: seccomp::program(seccomp::Filter::Cell {
-                    memfd: spec.memory_is_charged,
+                    grouped: spec.is_grouped,
                 }),
                 init: seccomp::program(seccomp::Filter::Init),
+                grouped: spec.is_grouped,
             },
             has_range: spec.uid_base.is_some(),
             networks,
@@ -159,13 +162,12 @@ impl Spawner {
             self.root.write_facts(request)
         })?;
         let uid = if self.has_range { request.slot + 1 } else { 0 };
-        let (forked, pidfd) = step("making namespaces", || self.clone_cell(uid, &mut missing))?;
-        match forked {
-            Forked::Child => {
+        let cloned = step("making namespaces", || self.clone_cell(uid, &mut missing))?;
+        match cloned {
+            Cloned::Child => {
                 init::run(parts, &self.root, request.slot, &self.filters, uid, missing)
             }
-            Forked::Parent { .. } => {
-                let pidfd = pidfd.expect("the parent of a clone has its pidfd");
+            Cloned::Parent { pidfd } => {
                 let message = Status::Started.to_bytes();
                 // A server that is gone needs no answer: the cell ends by itself.
                 let _ = wire::send(parts.status.as_fd(), &message, &[pidfd.as_fd()]);
@@ -175,11 +177,7 @@ impl Spawner {
     }
 
     /// Clones with the uid of the cell, so that the child may map it by itself.
-    fn clone_cell(
-        &self,
-        uid: u32,
-        missing: &mut Vec<Missing>,
-    ) -> io::Result<(Forked, Option<OwnedFd>)> {
+    fn clone_cell(&self, uid: u32, missing: &mut Vec<Missing>) -> io::Result<Cloned> {
         if self.has_range {
             become_effective(uid)?;
         }
@@ -199,7 +197,7 @@ impl Spawner {
                 missing.push(Missing { wall: lost, errno });
             }
         }
-        if self.has_range && !matches!(result, Ok((Forked::Child, _))) {
+        if self.has_range && !matches!(result, Ok(Cloned::Child)) {
             become_effective(0)?;
         }
         result

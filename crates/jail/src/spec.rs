@@ -5,21 +5,18 @@
 //! same: lengths are bounded by what is there, and a short or long message is an
 //! error, never a panic.
 
-use std::ffi::OsString;
+mod codec;
+#[cfg(test)]
+mod tests;
+
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use rustix::fs::{MemfdFlags, memfd_create};
-
+use self::codec::{Reader, Writer, garbled, read_memory_file};
 use crate::error::Failed;
 use crate::policy::{Limits, Policy, Tree, View};
-
-const VERSION: u8 = 1;
-
-/// The largest spec: argv and environment together cannot be longer for exec either.
-const MAX_SPEC: u64 = 4 << 20;
 
 /// What a spawner is told once, before it builds its root.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,8 +25,8 @@ pub struct SpawnerSpec {
     /// The first of the host uids this spawner's cells may have; `None` when the
     /// server is an ordinary user and every cell has that user's own uid.
     pub uid_base: Option<u32>,
-    /// Whether a control group charges memory files to the cell that makes them.
-    pub memory_is_charged: bool,
+    /// Whether control groups bound the cells.
+    pub is_grouped: bool,
     /// What a sweeper must remove once the server is gone; empty if one is there.
     pub sweep: Vec<PathBuf>,
 }
@@ -106,7 +103,7 @@ impl SpawnerSpec {
     pub fn to_memory_file(&self) -> io::Result<OwnedFd> {
         let mut out = Writer::new();
         out.number(self.uid_base.map_or(0, u64::from));
-        out.number(self.memory_is_charged.into());
+        out.number(self.is_grouped.into());
         out.number(self.view.trees.len() as u64);
         for tree in &self.view.trees {
             out.bytes(tree.host.as_os_str().as_bytes());
@@ -126,7 +123,7 @@ impl SpawnerSpec {
             0 => None,
             base => Some(u32::try_from(base).map_err(|_| garbled())?),
         };
-        let memory_is_charged = input.number()? == 1;
+        let is_grouped = input.number()? == 1;
         let trees = input.list(|input| {
             Ok(Tree {
                 host: input.text()?.into(),
@@ -138,7 +135,7 @@ impl SpawnerSpec {
         Ok(Self {
             view: View { trees },
             uid_base,
-            memory_is_charged,
+            is_grouped,
             sweep,
         })
     }
@@ -282,183 +279,5 @@ impl Status {
         };
         input.end()?;
         Ok(status)
-    }
-}
-
-fn garbled() -> io::Error {
-    io::ErrorKind::InvalidData.into()
-}
-
-fn read_memory_file(file: OwnedFd) -> io::Result<Vec<u8>> {
-    let size = rustix::fs::fstat(&file)?.st_size as u64;
-    if size > MAX_SPEC {
-        return Err(garbled());
-    }
-    let mut bytes = vec![0; size as usize];
-    let mut read = 0;
-    while read < bytes.len() {
-        match rustix::io::pread(&file, &mut bytes[read..], read as u64)? {
-            0 => return Err(garbled()),
-            n => read += n,
-        }
-    }
-    Ok(bytes)
-}
-
-struct Writer(Vec<u8>);
-
-impl Writer {
-    fn new() -> Self {
-        Self(vec![VERSION])
-    }
-
-    fn number(&mut self, number: u64) {
-        self.0.extend_from_slice(&number.to_le_bytes());
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) {
-        self.number(bytes.len() as u64);
-        self.0.extend_from_slice(bytes);
-    }
-
-    fn into_memory_file(self) -> io::Result<OwnedFd> {
-        if self.0.len() as u64 > MAX_SPEC {
-            return Err(io::Error::from_raw_os_error(libc::E2BIG));
-        }
-        let file = memfd_create("spec", MemfdFlags::CLOEXEC)?;
-        let mut rest = &self.0[..];
-        while !rest.is_empty() {
-            let written = rustix::io::write(&file, rest)?;
-            rest = &rest[written..];
-        }
-        Ok(file)
-    }
-}
-
-struct Reader<'a>(&'a [u8]);
-
-impl<'a> Reader<'a> {
-    fn new(bytes: &'a [u8]) -> io::Result<Self> {
-        match bytes {
-            [VERSION, rest @ ..] => Ok(Self(rest)),
-            _ => Err(garbled()),
-        }
-    }
-
-    fn number(&mut self) -> io::Result<u64> {
-        let (number, rest) = self.0.split_first_chunk().ok_or_else(garbled)?;
-        self.0 = rest;
-        Ok(u64::from_le_bytes(*number))
-    }
-
-    fn text(&mut self) -> io::Result<OsString> {
-        let length = usize::try_from(self.number()?).map_err(|_| garbled())?;
-        let (text, rest) = self.0.split_at_checked(length).ok_or_else(garbled)?;
-        self.0 = rest;
-        Ok(OsString::from_vec(text.to_vec()))
-    }
-
-    fn list<T>(&mut self, item: impl Fn(&mut Self) -> io::Result<T>) -> io::Result<Vec<T>> {
-        let length = self.number()?;
-        // Each item takes at least one number, so a length beyond that is a lie.
-        if length > self.0.len() as u64 / 8 {
-            return Err(garbled());
-        }
-        (0..length).map(|_| item(self)).collect()
-    }
-
-    fn end(self) -> io::Result<()> {
-        if self.0.is_empty() {
-            Ok(())
-        } else {
-            Err(garbled())
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn statuses() -> Vec<Status> {
-        let failed = Failed {
-            step: "mounting the root".to_owned(),
-            errno: libc::EPERM,
-        };
-        let missing = vec![Missing {
-            wall: Wall::Proc,
-            errno: libc::EPERM,
-        }];
-        let exit = Exit {
-            status: 9,
-            cpu_micros: 12_345,
-            max_rss: 1 << 40,
-            left: 3,
-        };
-        vec![
-            Status::Started,
-            Status::Ready { missing },
-            Status::Locked {
-                landlock: 7,
-                seccomp: true,
-            },
-            Status::Failed(failed),
-            Status::Exited(exit),
-        ]
-    }
-
-    #[test]
-    fn a_status_survives_the_trip() {
-        for status in statuses() {
-            assert_eq!(Status::from_bytes(&status.to_bytes()).unwrap(), status);
-        }
-    }
-
-    #[test]
-    fn a_cut_lengthened_or_flipped_message_is_an_error_or_another_message_but_never_a_panic() {
-        for status in statuses() {
-            let bytes = status.to_bytes();
-            for cut in 0..bytes.len() {
-                assert!(Status::from_bytes(&bytes[..cut]).is_err());
-            }
-            for at in 0..bytes.len() {
-                for bit in 0..8 {
-                    let mut flipped = bytes.clone();
-                    flipped[at] ^= 1 << bit;
-                    let _ = Status::from_bytes(&flipped);
-                }
-            }
-            let longer = [&bytes[..], &[0]].concat();
-            assert!(Status::from_bytes(&longer).is_err());
-        }
-    }
-
-    #[test]
-    fn a_policy_survives_the_trip_through_its_memory_file() {
-        let policy = Policy {
-            argv: vec!["/usr/bin/python3".into(), "a b".into(), "".into()],
-            env: vec!["LANG=C.UTF-8".into()],
-            limits: Limits::default(),
-        };
-        let back = Policy::from_memory_file(policy.to_memory_file().unwrap()).unwrap();
-        assert_eq!(back.argv, policy.argv);
-        assert_eq!(back.env, policy.env);
-        assert_eq!(back.limits, policy.limits);
-    }
-
-    #[test]
-    fn a_spawner_spec_survives_the_trip_through_its_memory_file() {
-        let tree = Tree {
-            host: "/srv/python".into(),
-            cell: "/opt/python".into(),
-        };
-        let spec = SpawnerSpec {
-            view: View { trees: vec![tree] },
-            uid_base: Some(1 << 30),
-            memory_is_charged: true,
-            sweep: vec!["/sys/fs/cgroup/hotcell-1".into()],
-        };
-        let file = spec.to_memory_file().unwrap();
-        assert_eq!(SpawnerSpec::from_memory_file(file).unwrap(), spec);
     }
 }

@@ -10,10 +10,16 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use rustix::path::Arg;
 
-/// Which side of a `fork` or `clone` we came back on.
+/// Which side of a `fork` we came back on.
 pub enum Forked {
     Child,
     Parent { pid: libc::pid_t },
+}
+
+/// Which side of a `clone` we came back on.
+pub enum Cloned {
+    Child,
+    Parent { pidfd: OwnedFd },
 }
 
 fn check(ret: libc::c_long) -> io::Result<libc::c_long> {
@@ -40,7 +46,7 @@ pub fn fork() -> io::Result<Forked> {
 ///
 /// With `sibling` the child becomes a child of our parent and sends no signal
 /// when it ends; the returned descriptor is its pidfd.
-pub fn clone_into(namespaces: libc::c_int, sibling: bool) -> io::Result<(Forked, Option<OwnedFd>)> {
+pub fn clone_into(namespaces: libc::c_int, sibling: bool) -> io::Result<Cloned> {
     #[repr(C)]
     #[derive(Default)]
     struct CloneArgs {
@@ -68,12 +74,11 @@ pub fn clone_into(namespaces: libc::c_int, sibling: bool) -> io::Result<(Forked,
     // copy of this stack. `args` and `pidfd` outlive the call.
     let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size_of::<CloneArgs>()) };
     match check(pid)? {
-        0 => Ok((Forked::Child, None)),
-        pid => {
+        0 => Ok(Cloned::Child),
+        _ => {
             // SAFETY: the kernel stored a new descriptor in `pidfd`; nothing else owns it.
             let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-            let pid = pid as libc::pid_t;
-            Ok((Forked::Parent { pid }, Some(pidfd)))
+            Ok(Cloned::Parent { pidfd })
         }
     }
 }

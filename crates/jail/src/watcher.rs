@@ -1,11 +1,12 @@
 //! What a cell uses, counted from outside where no control group counts.
 //!
 //! The server reads the cell's own /proc, which lists the cell's processes and no
-//! others. As the owner of the cell's user namespace it may look into all of them,
-//! whatever they set on themselves.
+//! others, or where that could not be mounted walks down from init in its own. As
+//! the owner of the cell's user namespace it may look into all of them, whatever
+//! they set on themselves.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Dir, Mode, OFlags, fstatvfs, openat};
 
@@ -21,7 +22,8 @@ impl Watcher {
         Self { folders }
     }
 
-    pub fn read(&self, workspace: BorrowedFd<'_>) -> Usage {
+    /// Counts the cell whose init is behind `pidfd`.
+    pub fn read(&self, workspace: BorrowedFd<'_>, pidfd: Option<BorrowedFd<'_>>) -> Usage {
         let mut usage = Usage::default();
         for folder in self
             .folders
@@ -32,28 +34,60 @@ impl Watcher {
         {
             usage.memory_now += used(folder);
         }
-        if let Some(proc) = self.folders.get(2) {
-            let _ = add_processes(proc.as_fd(), &mut usage);
-        }
+        // What ends while it is being counted does not count.
+        let _ = match (self.folders.get(2), pidfd) {
+            (Some(proc), _) => {
+                listed(proc.as_fd()).map(|pids| add(proc.as_fd(), &pids, &mut usage))
+            }
+            (None, Some(pidfd)) => {
+                descendants(pidfd).map(|(proc, pids)| add(proc.as_fd(), &pids, &mut usage))
+            }
+            (None, None) => Ok(()),
+        };
         usage
     }
+}
+
+/// Every process that a procfs lists.
+fn listed(proc: BorrowedFd<'_>) -> io::Result<Vec<String>> {
+    let mut folder = Dir::read_from(proc)?;
+    folder.rewind();
+    let mut pids = Vec::new();
+    while let Some(entry) = folder.read() {
+        if let Ok(name) = entry?.file_name().to_str()
+            && name.bytes().all(|byte| byte.is_ascii_digit())
+        {
+            pids.push(name.to_owned());
+        }
+    }
+    Ok(pids)
+}
+
+/// The process behind `pidfd` and all below it, in our own /proc.
+fn descendants(pidfd: BorrowedFd<'_>) -> io::Result<(OwnedFd, Vec<String>)> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let proc = rustix::fs::open("/proc", flags, Mode::empty())?;
+    let info = read(proc.as_fd(), &format!("self/fdinfo/{}", pidfd.as_raw_fd()))?;
+    let mut pids = vec![field(&info, "Pid:").to_string()];
+    let mut next = 0;
+    while let Some(pid) = pids.get(next).cloned() {
+        next += 1;
+        let tasks = openat(&proc, format!("{pid}/task"), flags, Mode::empty());
+        let Ok(tasks) = tasks else { continue };
+        for task in listed(tasks.as_fd()).unwrap_or_default() {
+            let children = read(tasks.as_fd(), &format!("{task}/children")).unwrap_or_default();
+            pids.extend(children.split_whitespace().map(str::to_owned));
+        }
+    }
+    Ok((proc, pids))
 }
 
 fn used(folder: BorrowedFd<'_>) -> u64 {
     fstatvfs(folder).map_or(0, |fs| (fs.f_blocks - fs.f_bfree) * fs.f_frsize)
 }
 
-fn add_processes(proc: BorrowedFd<'_>, usage: &mut Usage) -> io::Result<()> {
-    let mut folder = Dir::read_from(proc)?;
-    folder.rewind();
-    while let Some(entry) = folder.read() {
-        let entry = entry?;
-        let Ok(pid) = entry.file_name().to_str() else {
-            continue;
-        };
-        if !pid.bytes().all(|byte| byte.is_ascii_digit()) {
-            continue;
-        }
+fn add(proc: BorrowedFd<'_>, pids: &[String], usage: &mut Usage) {
+    for pid in pids {
         // A process may end between the listing and the look.
         let Ok(text) = read(proc, &format!("{pid}/smaps_rollup")) else {
             continue;
@@ -62,7 +96,6 @@ fn add_processes(proc: BorrowedFd<'_>, usage: &mut Usage) -> io::Result<()> {
         let status = read(proc, &format!("{pid}/status")).unwrap_or_default();
         usage.tasks_now += field(&status, "Threads:").max(1);
     }
-    Ok(())
 }
 
 /// The first number after `name` at the start of a line.

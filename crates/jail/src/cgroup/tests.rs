@@ -238,6 +238,7 @@ fn a_sweep_kills_what_is_left_and_leaves_nothing() {
         mode: groups.mode,
         reason: String::new(),
         homes,
+        spawner: None,
     };
     sweep(&other.directories());
 

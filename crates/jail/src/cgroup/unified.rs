@@ -6,14 +6,18 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
 
 use super::layout::Place;
 use super::owner::Owner;
 use super::sweep::members;
 use super::{layout, make, read, scope, write};
 
-/// The leaf that holds the server, if it had to step down.
+/// The leaf that holds the server, if it had to step down, and its spawners.
 pub const SERVER: &str = "srv";
 
 /// A directory whose groups have the memory and pids controllers.
@@ -69,6 +73,30 @@ pub fn settle(place: &Place, owner: &Owner) -> Result<Home, String> {
              Start hotcell with `systemd-run --user --scope -p Delegate=yes`, or as a service with Delegate=yes."
         )
     })
+}
+
+/// Lets processes with the group id `gid` move others into `group`, or out of one
+/// group in it into another.
+pub fn admit(group: &Path, gid: u32) -> io::Result<()> {
+    let entrance = group.join("cgroup.procs");
+    chown(&entrance, None, Some(gid))?;
+    fs::set_permissions(&entrance, fs::Permissions::from_mode(0o664))
+}
+
+/// The leaf of `home` for processes of the server's, unless we stand in it.
+pub fn leaf(home: &Path) -> Option<OwnedFd> {
+    let leaf = home.join(SERVER);
+    if members(&leaf).contains(&(std::process::id() as i32)) {
+        return None;
+    }
+    make(&leaf).ok()?;
+    directory(&leaf).ok()
+}
+
+/// A descriptor of a group, for `clone3` to start a process in it.
+pub fn directory(group: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(group, flags, Mode::empty())?)
 }
 
 /// Leaves the server's leaf in `home` for the group above, undoing [`step_down`].

@@ -1,9 +1,11 @@
 //! Resource limits of each process, and the end of new namespaces.
 
 use std::fs;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 
 use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::note;
 use crate::policy::Limits;
@@ -40,6 +42,23 @@ pub fn apply(limits: &Limits) -> io::Result<()> {
     // The first to go when the host runs out. Without /proc it cannot be said.
     let _ = fs::write("/proc/self/oom_score_adj", "500");
     Ok(())
+}
+
+/// Leaves the cell as many processors as it may use, picked at random. Without a
+/// control group nothing else keeps a cell with many sessions, each with a scheduler
+/// group of its own, from taking all processors from the server.
+pub fn pin(cpus: f64) -> io::Result<()> {
+    let allowed = sched_getaffinity(None)?;
+    let all: Vec<usize> = (0..CpuSet::MAX_CPU)
+        .filter(|cpu| allowed.is_set(*cpu))
+        .collect();
+    let count = (cpus.ceil() as usize).clamp(1, all.len());
+    let first = RandomState::new().build_hasher().finish() as usize % all.len();
+    let mut chosen = CpuSet::new();
+    for cpu in all.iter().cycle().skip(first).take(count) {
+        chosen.set(*cpu);
+    }
+    Ok(sched_setaffinity(None, &chosen)?)
 }
 
 /// Lets no namespace be made inside this user namespace any more.

@@ -25,9 +25,9 @@ use rule::{Rule, Verdict};
 pub enum Filter {
     /// The program in a cell and everything it starts.
     ///
-    /// `memfd` says whether a cgroup charges the cell for memory that no process maps: files of
-    /// `memfd_create`, System V segments. Without one nothing bounds it, so those calls are away.
-    Cell { memfd: bool },
+    /// `grouped` says whether control groups bound the cell. Without them some calls are away:
+    /// those for memory that no process maps, and the one that undoes the pinning to processors.
+    Cell { grouped: bool },
     /// Our pid 1, which only waits, reports and exits.
     Init,
 }
@@ -47,8 +47,8 @@ pub fn install(program: &[sock_filter]) -> io::Result<()> {
 /// The rows that decide for `filter`; each system call is named in at most one of them.
 pub fn rules(filter: Filter) -> Vec<Rule> {
     match filter {
-        Filter::Cell { memfd: true } => [table::CELL, &[table::CHARGED]].concat(),
-        Filter::Cell { memfd: false } => [table::CELL, &[table::UNCHARGED]].concat(),
+        Filter::Cell { grouped: true } => [table::CELL, table::GROUPED].concat(),
+        Filter::Cell { grouped: false } => [table::CELL, table::UNGROUPED].concat(),
         Filter::Init => table::INIT.to_vec(),
     }
 }

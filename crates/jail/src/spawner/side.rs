@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::mount::{MountFlags, mount};
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, socket_with};
 
-use crate::sys::{self, Forked};
+use crate::sys::{self, Cloned};
 use crate::wire;
 
 /// The child at work.
@@ -33,10 +33,10 @@ impl Side {
             sys::clone_into(libc::CLONE_NEWPID, false)
         });
         match cloned? {
-            (Forked::Child, _) => work(&theirs, refused.is_none()),
-            (Forked::Parent { .. }, pidfd) => Ok(Self {
+            Cloned::Child => work(&theirs, refused.is_none()),
+            Cloned::Parent { pidfd } => Ok(Self {
                 socket: ours,
-                pidfd: pidfd.ok_or(io::ErrorKind::NotFound)?,
+                pidfd,
                 refused,
             }),
         }

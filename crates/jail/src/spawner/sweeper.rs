@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 
 use crate::cgroup;
-use crate::sys::{self, Forked};
+use crate::sys::{self, Cloned};
 
 /// Starts a sweeper if there is something to sweep; answers with its pidfd.
 pub fn start(sweep: &[PathBuf], lifeline: Option<OwnedFd>) -> io::Result<Option<OwnedFd>> {
@@ -17,8 +17,8 @@ pub fn start(sweep: &[PathBuf], lifeline: Option<OwnedFd>) -> io::Result<Option<
         return Ok(None);
     };
     match sys::clone_into(0, true)? {
-        (Forked::Child, _) => wait_and_sweep(sweep, &lifeline),
-        (Forked::Parent { .. }, pidfd) => Ok(pidfd),
+        Cloned::Child => wait_and_sweep(sweep, &lifeline),
+        Cloned::Parent { pidfd } => Ok(Some(pidfd)),
     }
 }
 

@@ -34,7 +34,7 @@ const fn rule(calls: &'static [Call], verdict: Verdict) -> Rule {
     Rule { calls, verdict }
 }
 
-/// The filter of programs in a cell, less the rows [`CHARGED`] or [`UNCHARGED`].
+/// The filter of programs in a cell, less the rows [`GROUPED`] or [`UNGROUPED`].
 #[rustfmt::skip]
 pub const CELL: &[Rule] = &[
     // --- Allowed: what ordinary programs need, and what the other walls confine ---
@@ -88,7 +88,7 @@ pub const CELL: &[Rule] = &[
         SYS_getsid SYS_gettid SYS_getuid SYS_ioprio_get SYS_ioprio_set SYS_membarrier
         SYS_pidfd_open SYS_prlimit64 SYS_rseq SYS_sched_get_priority_max
         SYS_sched_get_priority_min SYS_sched_getaffinity SYS_sched_getattr SYS_sched_getparam
-        SYS_sched_getscheduler SYS_sched_rr_get_interval SYS_sched_setaffinity SYS_sched_setattr
+        SYS_sched_getscheduler SYS_sched_rr_get_interval SYS_sched_setattr
         SYS_sched_setparam SYS_sched_setscheduler SYS_sched_yield SYS_set_robust_list
         SYS_set_tid_address SYS_setfsgid SYS_setfsuid SYS_setgid SYS_setgroups SYS_setpgid
         SYS_setpriority SYS_setregid SYS_setresgid SYS_setresuid SYS_setreuid SYS_setrlimit
@@ -231,8 +231,15 @@ pub const CELL: &[Rule] = &[
 
 /// Memory that stays when no process maps it: fine where a cgroup charges it to the cell, without
 /// bound where only the memory of processes is added up. ENOSYS makes callers use files instead.
-pub const CHARGED: Rule = rule(calls![SYS_memfd_create SYS_shmget], Allow);
-pub const UNCHARGED: Rule = rule(calls![SYS_memfd_create SYS_shmget], Errno(ENOSYS));
+/// Likewise processors: a cell that no cgroup slows down is pinned, and stays so.
+pub const GROUPED: &[Rule] = &[
+    rule(calls![SYS_memfd_create SYS_shmget], Allow),
+    rule(calls![SYS_sched_setaffinity], Allow),
+];
+pub const UNGROUPED: &[Rule] = &[
+    rule(calls![SYS_memfd_create SYS_shmget], Errno(ENOSYS)),
+    rule(calls![SYS_sched_setaffinity], Errno(EPERM)),
+];
 
 /// The filter of our pid 1: wait, count `/proc`, report, exit. Anything else is [`Verdict::Kill`].
 #[rustfmt::skip]

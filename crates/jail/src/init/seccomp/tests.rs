@@ -14,8 +14,8 @@ mod opinions;
 
 use opinions::{native, oracle, run};
 
-const CELL: Filter = Filter::Cell { memfd: true };
-const FILTERS: [Filter; 3] = [CELL, Filter::Cell { memfd: false }, Filter::Init];
+const CELL: Filter = Filter::Cell { grouped: true };
+const FILTERS: [Filter; 3] = [CELL, Filter::Cell { grouped: false }, Filter::Init];
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 const KILL: u32 = libc::SECCOMP_RET_KILL_PROCESS;
 const X32: u32 = 0x4000_0000;
@@ -95,8 +95,8 @@ fn every_number_of_the_architecture_is_in_exactly_one_row() {
     #[cfg(target_arch = "aarch64")]
     let free = |nr| (244..260).contains(&nr) || (295..424).contains(&nr);
 
-    for memfd in [true, false] {
-        let mut named: Vec<_> = calls(&rules(Filter::Cell { memfd }))
+    for grouped in [true, false] {
+        let mut named: Vec<_> = calls(&rules(Filter::Cell { grouped }))
             .map(|(_, nr)| nr)
             .collect();
         named.sort_unstable();
@@ -200,7 +200,7 @@ fn the_promised_calls_come_out_as_promised() {
     }
     assert_eq!(CLONE_NEW, 0x7e02_0080);
 
-    let uncharged = native(&super::program(Filter::Cell { memfd: false }));
+    let uncharged = native(&super::program(Filter::Cell { grouped: false }));
     for nr in [libc::SYS_memfd_create, libc::SYS_shmget] {
         assert_eq!(run(&program, ARCH, nr as u32, [0; 6]), ALLOW);
         assert_eq!(run(&uncharged, ARCH, nr as u32, [0; 6]), errno(ENOSYS));
