@@ -16,6 +16,9 @@ const SCHEME: &str = "run://";
 /// What one read may bring: more would not fit into anybody's memory of a talk.
 const MOST: u64 = 16 << 20;
 
+/// Longer than any address of ours with a range.
+const LONGEST: usize = 200;
+
 /// The kept outputs of a store.
 pub struct Outputs(pub Arc<Store>);
 
@@ -36,8 +39,19 @@ impl Resource for Outputs {
         })
     }
 
+    /// By the shape of the address: one that could never be ours is not kept by
+    /// those who subscribe to it, however long it is.
     fn holds(&self, uri: &str) -> bool {
-        uri.starts_with(SCHEME)
+        let Some((run, stream)) = uri
+            .strip_prefix(SCHEME)
+            .and_then(|path| path.split_once('/'))
+        else {
+            return false;
+        };
+        let stream = stream.split_once('?').map_or(stream, |(stream, _)| stream);
+        uri.len() < LONGEST
+            && run.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            && ["stdout", "stderr"].contains(&stream)
     }
 
     fn read<'a>(&'a self, uri: &'a str, _: &'a Context) -> Boxed<'a, Result<Answer, Fault>> {

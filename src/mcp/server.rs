@@ -20,7 +20,7 @@ use super::listen::listen;
 use super::message::{self, Fault, Garbled, Id, Message, Notification, Request};
 use super::objects::Catalog;
 use super::questions::Questions;
-use super::session::Session;
+use super::session::{OpenCall, Session};
 use super::shape::shape;
 
 /// Requests that one stdio process or HTTP session may have open.
@@ -125,21 +125,41 @@ impl Server {
 
     /// The whole answer to a request, as a message; none if the client took it back.
     ///
-    /// Dropping the future ends all work for the request.
-    pub async fn answer(self: &Arc<Self>, request: Request, peer: &Peer) -> Option<Reply> {
-        let id = request.id.clone();
+    /// Dropping the future ends all work for the request. The request counts as open
+    /// from this call on, and not from when the future first runs: a cancellation may
+    /// come right behind it.
+    pub fn answer(
+        self: &Arc<Self>,
+        request: Request,
+        peer: &Peer,
+    ) -> impl Future<Output = Option<Reply>> + Send + use<> {
+        let open = self.open(&request, peer);
+        let (server, peer) = (self.clone(), peer.clone());
+        async move {
+            match open {
+                Ok(open) => server.answer_open(request, &peer, open).await,
+                Err(fault) => Some(Reply::fault(&request.id, None, fault)),
+            }
+        }
+    }
+
+    fn open(&self, request: &Request, peer: &Peer) -> Result<OpenCall, Fault> {
         if peer.session.calls_open() >= MOST_OPEN {
             let message = format!("more than {MOST_OPEN} requests are open; wait for some");
-            let fault = Fault::new(Fault::INTERNAL, message);
-            return Some(Reply::fault(&id, None, fault));
+            return Err(Fault::new(Fault::INTERNAL, message));
         }
-        let Some(open) = peer.session.begin(&id) else {
-            let fault = Fault::new(
-                Fault::INVALID_REQUEST,
-                "the id is in use by an open request",
-            );
-            return Some(Reply::fault(&id, None, fault));
-        };
+        let message = "the id is in use by an open request";
+        let in_use = || Fault::new(Fault::INVALID_REQUEST, message);
+        peer.session.begin(&request.id).ok_or_else(in_use)
+    }
+
+    async fn answer_open(
+        self: &Arc<Self>,
+        request: Request,
+        peer: &Peer,
+        open: OpenCall,
+    ) -> Option<Reply> {
+        let id = request.id.clone();
         let era = match Era::of(&request, &peer.way, &peer.session) {
             Ok(era) => era,
             Err(fault) => {
@@ -186,8 +206,7 @@ impl Server {
                     answers.push(fault.to_message(Some(&request.id)));
                 }
                 Ok(Message::Request(request)) => {
-                    let (server, peer) = (self.clone(), peer.clone());
-                    calls.spawn(async move { server.answer(request, &peer).await });
+                    calls.spawn(self.answer(request, peer));
                 }
                 Ok(other) => self.hear(other, &peer.session),
                 Err(garbled) => answers.push(garbled.to_message()),

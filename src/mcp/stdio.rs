@@ -102,10 +102,10 @@ async fn take(server: &Arc<Server>, line: Line, peer: &Peer, calls: &mut JoinSet
     };
     match message {
         Message::Request(request) if Server::takes_time(&request) => {
-            let (server, peer) = (server.clone(), peer.clone());
+            let (answer, out) = (server.answer(request, peer), peer.out.clone());
             calls.spawn(async move {
-                if let Some(reply) = server.answer(request, &peer).await {
-                    peer.out.send(reply.message).await;
+                if let Some(reply) = answer.await {
+                    out.send(reply.message).await;
                 }
             });
         }
