@@ -153,7 +153,10 @@ fn te5_all_memory_at_once_or_bit_by_bit_is_the_same_kind() {
             "javascript",
             "const x = []; while (true) x.push(Buffer.alloc(1e7, 1))",
         ),
-        ("shellscript", "x=y; while :; do x=$x$x; done"),
+        (
+            "shellscript",
+            "x=$(printf '%9999999s'); while :; do x=$x$x; done",
+        ),
     ] {
         let memory = error(&mut client, code(language, text), "memory");
         assert_eq!(memory["kind"], "memory", "{text}: {memory}");

@@ -2,5 +2,7 @@
 
 mod code_runner;
 mod error_kinds;
+mod fuzz;
+mod hostile_server;
 mod mcp;
 mod raw;

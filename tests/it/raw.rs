@@ -284,7 +284,7 @@ impl Stdio {
 pub fn protocol(line: &[u8]) -> Value {
     let text = std::str::from_utf8(line).expect("the protocol stream is UTF-8");
     assert!(
-        !text.chars().any(|char| char.is_ascii_control()),
+        !text.bytes().any(|byte| byte < b' '),
         "a raw control character on the protocol stream: {text:?}"
     );
     let message: Value = serde_json::from_str(text).unwrap_or_else(|error| {

@@ -26,11 +26,6 @@ pub struct Answer {
 }
 
 impl Http {
-    /// Serves on a free port with a fresh token.
-    pub fn start() -> Self {
-        Self::start_as(&["--http", "127.0.0.1:0"], |_, _| {})
-    }
-
     pub fn start_as(arguments: &[&str], edit: impl FnOnce(&mut Command, &Path)) -> Self {
         let server = Started::new(arguments, edit);
         let mut url = None;
