@@ -34,6 +34,6 @@ pub use era::{Era, LEGACY, MODERN, Revision, SUPPORTED, VERSION_KEY, Way};
 pub use message::{Fault, Id, Message, Request, is_batch, parse, parse_batch};
 pub use objects::{Answer, Arguments, Boxed, Catalog, Prompt, Resource, Tool};
 pub use outputs::{Outputs, uri as output_uri};
-pub use run_tool::{Ran, RunSettings, RunTool, Runner, ends};
+pub use run_tool::{Ran, RunSettings, RunTool, Runner, ends, keep};
 pub use server::{Identity, Peer, Reply, Server};
 pub use session::Session;

@@ -116,16 +116,24 @@ pub fn main(arguments: Arguments) -> ExitCode {
         }
     };
     let code = runtime.block_on(async {
-        if let Some(folder) = folder {
-            let server = Arc::downgrade(&server);
-            tokio::spawn(async move { folder.watch(server).await });
-        }
-        match http {
-            Some(address) => http::serve(&server, address, &arguments, stopped()).await,
-            None => {
-                stdio::serve(&server, std::io::stdin(), output, stopped()).await;
-                ExitCode::SUCCESS
+        let follow = async {
+            if let Some(folder) = folder {
+                folder.watch(&server).await;
             }
+            std::future::pending().await
+        };
+        let serve = async {
+            match http {
+                Some(address) => http::serve(&server, address, &arguments, stopped()).await,
+                None => {
+                    stdio::serve(&server, std::io::stdin(), output, stopped()).await;
+                    ExitCode::SUCCESS
+                }
+            }
+        };
+        tokio::select! {
+            code = serve => code,
+            code = follow => code,
         }
     });
     // Ends what is left of the cells before we do.

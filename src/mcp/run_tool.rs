@@ -25,7 +25,7 @@ use crate::store::Store;
 
 pub use params::Params;
 use recorder::{HEARTBEAT, Recorded, Recorder};
-pub use render::{Link, ends, render, render_as, separate};
+pub use render::{Link, ends, keep, render, render_as, separate};
 
 /// What the server's owner has decided about runs.
 #[derive(Debug, Clone)]
@@ -107,17 +107,15 @@ impl Runner {
     ) -> Ran {
         let record = |events| Recorder::new(context).record(events);
         let never = std::future::pending();
-        match self.run_heard(request, stdin, context, never, record).await {
-            Ok((output, recorded)) => Ran { output, recorded },
-            Err(output) => Ran {
-                output,
-                recorded: Recorded::default(),
-            },
+        let (output, recorded) = self.run_heard(request, stdin, context, never, record).await;
+        Ran {
+            output,
+            recorded: recorded.unwrap_or_default(),
         }
     }
 
     /// Runs a program when its turn comes, until it ends or `stop` does, while `hear`
-    /// takes in what it prints. The error is of a program that was refused.
+    /// takes in what it prints. Nothing is heard of a program that was refused.
     ///
     /// Dropping the future ends the program.
     pub async fn run_heard<F: Future>(
@@ -127,8 +125,8 @@ impl Runner {
         context: &Context,
         stop: impl Future<Output = ()>,
         hear: impl FnOnce(mpsc::Receiver<OutputEvent>) -> F,
-    ) -> Result<(RunOutput, F::Output), RunOutput> {
-        let refused = |kind, message, hint| Err(RunOutput::of_rejection(kind, message, hint));
+    ) -> (RunOutput, Option<F::Output>) {
+        let refused = |kind, message, hint| (RunOutput::of_rejection(kind, message, hint), None);
         let _place = match self.wait_for_place(context).await {
             Ok(place) => place,
             Err(full) => {
@@ -155,7 +153,7 @@ impl Runner {
             Ok(result) => RunOutput::of_result(&plan, result),
             Err(error) => RunOutput::of_start_error(&plan, &error),
         };
-        Ok((output, heard))
+        (output, Some(heard))
     }
 
     /// Resolves a request, away from the threads that answer: a runtime that is

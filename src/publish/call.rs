@@ -35,7 +35,7 @@ pub struct Input {
 
 /// What a call came to.
 pub enum Ended {
-    Ran(Box<RunOutput>, Heard),
+    Ran(Box<(RunOutput, Heard)>),
     /// The client has to answer first.
     Asks(Answer),
     /// It never came to an end, for a reason that the caller can read.
@@ -69,7 +69,7 @@ impl Call<'_> {
                 return Ok(Ended::Failed(why));
             }
             if heard.asks.is_empty() {
-                return Ok(Ended::Ran(Box::new(output), heard));
+                return Ok(Ended::Ran(Box::new((output, heard))));
             }
             if let Some(refused) = self.refuse(heard.asks.iter().map(Question::need))? {
                 return Ok(refused);
@@ -171,13 +171,10 @@ impl Call<'_> {
         };
         let hear = |events| listener.listen(events);
         let runner = &self.shared.runner;
-        let ran = runner
+        let (output, heard) = runner
             .run_heard(request, Stdin::Empty, self.context, stopped, hear)
             .await;
-        Ok(match ran {
-            Ok(ran) => ran,
-            Err(refused) => (refused, Heard::default()),
-        })
+        Ok((output, heard.unwrap_or_default()))
     }
 
     fn request(&self, mark: &str, answers: &Answers) -> Result<RunRequest, RequestError> {

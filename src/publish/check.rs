@@ -33,11 +33,10 @@ fn check_at(place: &str, schema: &Value, value: &Value, deeper: usize) -> Result
             return Err(format!("{named} must be {}", wanted.join(" or ")));
         }
     }
-    if let Some(Value::Array(allowed)) = schema.get("enum") {
-        if !allowed.contains(value) {
-            let allowed: Vec<String> = allowed.iter().map(Value::to_string).collect();
-            return Err(format!("{named} must be one of {}", allowed.join(", ")));
-        }
+    let allowed = schema.get("enum").and_then(Value::as_array);
+    if let Some(allowed) = allowed.filter(|allowed| !allowed.contains(value)) {
+        let allowed: Vec<String> = allowed.iter().map(Value::to_string).collect();
+        return Err(format!("{named} must be one of {}", allowed.join(", ")));
     }
     match value {
         Value::Object(members) => {

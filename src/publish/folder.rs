@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::inotify;
-use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
 use super::front::{Front, Kind};
@@ -25,11 +24,19 @@ const SETTLE: Duration = Duration::from_millis(100);
 pub struct Folder {
     path: PathBuf,
     shared: Arc<Shared>,
-    published: Mutex<Published>,
+    state: Mutex<State>,
 }
 
-/// The scripts by kind and key.
-type Published = BTreeMap<(Group, String), Script>;
+#[derive(Default)]
+struct State {
+    /// What was there at the last look.
+    found: Scripts,
+    /// What of it is on offer: a script whose name was taken is not.
+    offered: Scripts,
+}
+
+type Key = (Group, String);
+type Scripts = BTreeMap<Key, Script>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Group {
@@ -45,30 +52,25 @@ impl Folder {
         let folder = Self {
             path: path.to_owned(),
             shared: Arc::new(Shared::new(runner)),
-            published: Mutex::default(),
+            state: Mutex::default(),
         };
-        *folder.published() = folder.scan()?;
+        folder.state().found = folder.scan()?;
         Ok(folder)
     }
 
     /// Adds the scripts to what is on offer. What is there already stays.
     pub fn fill(&self, catalog: &mut Catalog) {
-        self.published().retain(|(group, key), script| {
-            let free = is_free(catalog, *group, key);
-            if free {
-                add(catalog, *group, script.clone());
-            } else {
-                complain(script.file_name(), &format!("`{key}` is taken"));
-            }
-            free
-        });
+        let mut state = self.state();
+        let offered = choose(&state.found, |key| is_free(catalog, key));
+        offer(catalog, &offered);
+        state.offered = offered;
     }
 
-    /// Follows the changes of the folder for as long as the server lives.
+    /// Follows the changes of the folder until the future is dropped.
     ///
     /// Ends early, with a complaint, if the kernel will not tell of changes.
-    pub async fn watch(&self, server: Weak<Server>) {
-        let watched = self.watch_all(&server).await;
+    pub async fn watch(&self, server: &Arc<Server>) {
+        let watched = self.watch_all(server).await;
         if let Err(error) = watched {
             complain(
                 &self.path.display().to_string(),
@@ -77,7 +79,7 @@ impl Folder {
         }
     }
 
-    async fn watch_all(&self, server: &Weak<Server>) -> io::Result<()> {
+    async fn watch_all(&self, server: &Arc<Server>) -> io::Result<()> {
         use inotify::{CreateFlags, WatchFlags};
         let events = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         let flags = WatchFlags::CLOSE_WRITE
@@ -87,13 +89,13 @@ impl Folder {
             | WatchFlags::MOVED_TO;
         inotify::add_watch(&events, &self.path, flags)?;
         // Not a pipe, but read like one: whole events, and nothing while there are none.
-        let mut events = pipe::Receiver::from_owned_fd_unchecked(events)?;
+        let events = pipe::Receiver::from_owned_fd_unchecked(events)?;
         // What changed between the first look and the watch.
         self.look(server);
         let mut buffer = [0; 4096];
         loop {
             // The events themselves do not matter: we look at everything.
-            events.read(&mut buffer).await?;
+            events.readable().await?;
             tokio::time::sleep(SETTLE).await;
             while events.try_read(&mut buffer).is_ok_and(|read| read > 0) {}
             self.look(server);
@@ -101,53 +103,37 @@ impl Folder {
     }
 
     /// Looks at the folder anew and tells the server's clients what has changed.
-    fn look(&self, server: &Weak<Server>) {
-        let Some(server) = server.upgrade() else {
-            return;
-        };
-        let mut found = match self.scan() {
+    fn look(&self, server: &Arc<Server>) {
+        let found = match self.scan() {
             Ok(found) => found,
             Err(error) => {
                 complain(&self.path.display().to_string(), &error.to_string());
                 return;
             }
         };
-        let mut published = self.published();
-        let before = std::mem::take(&mut *published);
-        let same = |one: Option<&Script>, other: &Script| one.is_some_and(|one| one.is_same(other));
-        if before.len() == found.len()
-            && found
-                .iter()
-                .all(|(key, script)| same(before.get(key), script))
-        {
-            *published = before;
+        let mut state = self.state();
+        if is_same(&state.found, &found) {
             return;
         }
-        let changes = changes(&before, &found);
-        server.change(&changes, |catalog| {
-            for (group, key) in before.keys() {
-                remove(catalog, *group, key);
-            }
-            found.retain(|(group, key), script| {
-                let free = is_free(catalog, *group, key);
-                if free {
-                    add(catalog, *group, script.clone());
-                } else {
-                    complain(script.file_name(), &format!("`{key}` is taken"));
-                }
-                free
-            });
+        // Nobody else changes what is on offer while we serve.
+        let catalog = server.catalog();
+        let before = std::mem::take(&mut state.offered);
+        let ours = |key: &Key| before.contains_key(key) || is_free(&catalog, key);
+        let offered = choose(&found, ours);
+        server.change(&changes(&before, &offered), |catalog| {
+            before.keys().for_each(|key| withdraw(catalog, key));
+            offer(catalog, &offered);
         });
-        *published = found;
+        *state = State { found, offered };
     }
 
-    fn scan(&self) -> io::Result<Published> {
+    fn scan(&self) -> io::Result<Scripts> {
         let mut paths: Vec<PathBuf> = fs::read_dir(&self.path)?
             .filter_map(|entry| Some(entry.ok()?.path()))
             .collect();
         // So that of two scripts with one name it is always the same that wins.
         paths.sort();
-        let mut found = Published::new();
+        let mut found = Scripts::new();
         for path in paths {
             let name = path.file_name().and_then(|name| name.to_str());
             let Some(name) = name.filter(|name| !name.starts_with('.')) else {
@@ -176,10 +162,8 @@ impl Folder {
         Ok(found)
     }
 
-    fn published(&self) -> std::sync::MutexGuard<'_, Published> {
-        self.published
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -226,7 +210,7 @@ impl Group {
 }
 
 /// What clients have to be told: lists that differ, and resources with new content.
-fn changes(before: &Published, after: &Published) -> Vec<Change> {
+fn changes(before: &Scripts, after: &Scripts) -> Vec<Change> {
     let mut changes = Vec::new();
     let mut note = |change| {
         if !changes.contains(&change) {
@@ -246,7 +230,30 @@ fn changes(before: &Published, after: &Published) -> Vec<Change> {
     changes
 }
 
-fn is_free(catalog: &Catalog, group: Group, key: &str) -> bool {
+/// The scripts whose names are free; the others are complained about.
+fn choose(found: &Scripts, is_free: impl Fn(&Key) -> bool) -> Scripts {
+    let free = |(key, script): &(&Key, &Script)| {
+        let free = is_free(key);
+        if !free {
+            complain(script.file_name(), &format!("`{}` is taken", key.1));
+        }
+        free
+    };
+    let chosen = found.iter().filter(free);
+    chosen
+        .map(|(key, script)| (key.clone(), script.clone()))
+        .collect()
+}
+
+fn is_same(one: &Scripts, other: &Scripts) -> bool {
+    one.len() == other.len()
+        && one
+            .iter()
+            .zip(other)
+            .all(|(one, other)| one.0 == other.0 && one.1.is_same(other.1))
+}
+
+fn is_free(catalog: &Catalog, (group, key): &Key) -> bool {
     !match group {
         Group::Tools => catalog.tools.contains_key(key),
         Group::Prompts => catalog.prompts.contains_key(key),
@@ -255,15 +262,17 @@ fn is_free(catalog: &Catalog, group: Group, key: &str) -> bool {
     }
 }
 
-fn add(catalog: &mut Catalog, group: Group, script: Script) {
-    match group {
-        Group::Tools => catalog.add_tool(script),
-        Group::Prompts => catalog.add_prompt(script),
-        Group::Resources | Group::Templates => catalog.add_resource(script),
+fn offer(catalog: &mut Catalog, scripts: &Scripts) {
+    for ((group, _), script) in scripts {
+        match group {
+            Group::Tools => catalog.add_tool(script.clone()),
+            Group::Prompts => catalog.add_prompt(script.clone()),
+            Group::Resources | Group::Templates => catalog.add_resource(script.clone()),
+        }
     }
 }
 
-fn remove(catalog: &mut Catalog, group: Group, key: &str) {
+fn withdraw(catalog: &mut Catalog, (group, key): &Key) {
     match group {
         Group::Tools => drop(catalog.tools.remove(key)),
         Group::Prompts => drop(catalog.prompts.remove(key)),

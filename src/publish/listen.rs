@@ -21,6 +21,9 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 const MOST_TEXT: usize = 8 << 20;
 const MOST_BLOCKS: usize = 1000;
 const MOST_BLOCK_BYTES: usize = 16 << 20;
+/// Reports and log lines that a script may send at once, and for each second after.
+const BURST: f64 = 100.0;
+const PER_SECOND: f64 = 50.0;
 /// Changes that one run may announce: each makes clients ask again.
 const MOST_CHANGES: usize = 16;
 
@@ -86,6 +89,7 @@ impl Listener<'_> {
             changes: 0,
             block_bytes: 0,
             progress: None,
+            pace: Pace::new(),
         };
         let mut talk = self.talk;
         let started = Instant::now();
@@ -123,6 +127,7 @@ struct Ear<'a> {
     block_bytes: usize,
     /// The script's last report, and how often we have repeated it.
     progress: Option<(f64, f64)>,
+    pace: Pace,
 }
 
 impl Ear<'_> {
@@ -204,6 +209,9 @@ impl Ear<'_> {
             .and_then(Value::as_str)
             .map(|message| message.chars().take(1000).collect());
         self.progress = Some((done, 0.0));
+        if !self.pace.allows() {
+            return Ok(());
+        }
         self.context
             .report(done, number("total"), message.as_deref());
         Ok(())
@@ -232,7 +240,7 @@ impl Ear<'_> {
         };
         let data = said.get("data").cloned().ok_or("`log` needs `data`")?;
         self.heard.logged += 1;
-        if self.heard.logged > self.told {
+        if self.heard.logged > self.told && self.pace.allows() {
             self.context.log(level, self.name, data).await;
         }
         Ok(())
@@ -277,5 +285,32 @@ impl Ear<'_> {
         }
         self.context.server().announce(change);
         Ok(())
+    }
+}
+
+/// How fast a script may speak to the client. What is too fast is not passed on.
+struct Pace {
+    left: f64,
+    since: Instant,
+}
+
+impl Pace {
+    fn new() -> Self {
+        Self {
+            left: BURST,
+            since: Instant::now(),
+        }
+    }
+
+    fn allows(&mut self) -> bool {
+        let now = Instant::now();
+        let gained = now.duration_since(self.since).as_secs_f64() * PER_SECOND;
+        self.left = (self.left + gained).min(BURST);
+        self.since = now;
+        if self.left < 1.0 {
+            return false;
+        }
+        self.left -= 1.0;
+        true
     }
 }

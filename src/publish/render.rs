@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::block::check_contents;
 use super::front::Front;
 use super::listen::{Heard, Item, Role};
-use crate::mcp::{Fault, Runner, ends, output_uri};
+use crate::mcp::{Fault, Runner, ends, keep, output_uri};
 use crate::output::RunOutput;
 use crate::secret::random_name;
 
@@ -15,7 +15,7 @@ use crate::secret::random_name;
 const STDERR_BUDGET: usize = 8_000;
 
 /// The result of `tools/call`.
-pub fn tool(output: RunOutput, mut heard: Heard, runner: &Runner) -> Map<String, Value> {
+pub fn tool((output, mut heard): (RunOutput, Heard), runner: &Runner) -> Map<String, Value> {
     let failed = failed(&output, &heard);
     let whole = std::mem::take(&mut heard.whole);
     let mut left = runner.settings().budget;
@@ -42,8 +42,7 @@ pub fn tool(output: RunOutput, mut heard: Heard, runner: &Runner) -> Map<String,
     if cut > 0 {
         let run = random_name();
         let kept = whole.finish();
-        let store = runner.store();
-        if kept.is_ok_and(|kept| store.keep(&run, "stdout", kept)) {
+        if kept.is_ok_and(|kept| keep(runner.store(), &run, "stdout", kept)) {
             content.push(json!({
                 "type": "resource_link",
                 "uri": output_uri(&run, "stdout"),
@@ -80,7 +79,10 @@ pub fn failure(why: &str) -> Map<String, Value> {
 }
 
 /// The result of `prompts/get`: each text and each block is a message.
-pub fn prompt(output: RunOutput, heard: Heard, front: &Front) -> Result<Map<String, Value>, Fault> {
+pub fn prompt(
+    (output, heard): (RunOutput, Heard),
+    front: &Front,
+) -> Result<Map<String, Value>, Fault> {
     if let Some(why) = failed(&output, &heard) {
         return Err(Fault::new(Fault::INTERNAL, why));
     }
@@ -106,8 +108,7 @@ pub fn prompt(output: RunOutput, heard: Heard, front: &Front) -> Result<Map<Stri
 /// The result of `resources/read`: the bytes that were printed, as they are, or
 /// the resources that were returned.
 pub fn resource(
-    output: RunOutput,
-    heard: Heard,
+    (output, heard): (RunOutput, Heard),
     uri: &str,
     mime: Option<&str>,
 ) -> Result<Map<String, Value>, Fault> {

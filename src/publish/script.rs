@@ -104,9 +104,7 @@ impl Tool for Script {
                 return Ok(Answer::Complete(Map::new()));
             };
             Ok(match self.call(arguments, None, context).await? {
-                Ended::Ran(output, heard) => {
-                    Answer::Complete(render::tool(*output, heard, &self.0.shared.runner))
-                }
+                Ended::Ran(ran) => Answer::Complete(render::tool(*ran, &self.0.shared.runner)),
                 Ended::Asks(answer) => answer,
                 Ended::Failed(why) => Answer::Complete(render::failure(&why)),
             })
@@ -136,9 +134,9 @@ impl Prompt for Script {
                 }
             }
             match self.call(arguments, None, context).await? {
-                Ended::Ran(output, heard) => {
+                Ended::Ran(ran) => {
                     let front = &self.0.front;
-                    render::prompt(*output, heard, front).map(Answer::Complete)
+                    render::prompt(*ran, front).map(Answer::Complete)
                 }
                 Ended::Asks(answer) => Ok(answer),
                 Ended::Failed(why) => Err(Fault::new(Fault::INTERNAL, why)),
@@ -170,9 +168,9 @@ impl Resource for Script {
                 Kind::Tool | Kind::Prompt => Map::new(),
             };
             match self.call(variables, Some(uri.to_owned()), context).await? {
-                Ended::Ran(output, heard) => {
+                Ended::Ran(ran) => {
                     let mime = self.0.front.mime.as_deref();
-                    render::resource(*output, heard, uri, mime).map(Answer::Complete)
+                    render::resource(*ran, uri, mime).map(Answer::Complete)
                 }
                 Ended::Asks(answer) => Ok(answer),
                 Ended::Failed(why) => Err(Fault::new(Fault::INTERNAL, why)),

@@ -11,6 +11,8 @@ use crate::secret::random_name;
 
 /// The longest thing that can be said at once: an image of 12 MiB, encoded.
 const LONGEST: usize = 16 << 20;
+/// The most members and items of one thing: each costs many times its length in memory.
+const MOST_PARTS: usize = 20_000;
 
 /// A piece of what a script prints.
 #[derive(Debug, PartialEq)]
@@ -25,6 +27,8 @@ pub enum Piece {
 pub struct Talk {
     mark: String,
     held: Vec<u8>,
+    /// Bytes of an unfinished line that are known to have no end in them.
+    seen: usize,
     place: Place,
 }
 
@@ -45,6 +49,7 @@ impl Talk {
         Self {
             mark,
             held: Vec::new(),
+            seen: 0,
             place: Place::Text,
         }
     }
@@ -89,18 +94,23 @@ impl Talk {
                 found.is_some()
             }
             Place::Line | Place::Lost => {
-                let end = self.held.iter().position(|byte| *byte == b'\n');
-                let Some(end) = end else {
+                let unseen = &self.held[self.seen..];
+                let end = unseen.iter().position(|byte| *byte == b'\n');
+                let Some(end) = end.map(|end| self.seen + end) else {
+                    self.seen = self.held.len();
                     if self.place == Place::Lost {
                         self.held.clear();
+                        self.seen = 0;
                     } else if self.held.len() > LONGEST {
                         pieces.push(too_long());
                         self.held = Vec::new();
+                        self.seen = 0;
                         self.place = Place::Lost;
                     }
                     return false;
                 };
                 let line: Vec<u8> = self.held.drain(..=end).collect();
+                self.seen = 0;
                 match self.place {
                     Place::Lost => {}
                     _ if line.len() > LONGEST => pieces.push(too_long()),
@@ -118,11 +128,29 @@ fn too_long() -> Piece {
 }
 
 fn read(line: &[u8]) -> Piece {
+    if parts(line) > MOST_PARTS {
+        return Piece::Garbled(format!("more than {MOST_PARTS} members and items at once"));
+    }
     match serde_json::from_slice(line) {
         Ok(Value::Object(said)) => Piece::Said(said),
         Ok(_) => Piece::Garbled("not a JSON object".to_owned()),
         Err(error) => Piece::Garbled(format!("not JSON: {error}")),
     }
+}
+
+/// How many members and items a JSON text has, at most.
+fn parts(line: &[u8]) -> usize {
+    let (mut parts, mut quoted, mut escaped) = (0, false, false);
+    for byte in line {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b',' | b'[' | b'{' if !quoted => parts += 1,
+            _ => {}
+        }
+    }
+    parts
 }
 
 fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
@@ -194,6 +222,17 @@ mod tests {
                 "{nonsense:?}: {heard:?}"
             );
         }
+        let many = format!("<mark>{{\"a\":[{}0]}}\n", "0,".repeat(MOST_PARTS));
+        assert!(matches!(
+            heard(many.as_bytes(), 1 << 16)[..],
+            [Piece::Garbled(_)]
+        ));
+        let long = format!("{{\"a\":\"{}\"}}", "\\\",[{".repeat(MOST_PARTS));
+        let said = heard(format!("<mark>{long}\n").as_bytes(), 1 << 16);
+        assert!(
+            matches!(said[..], [Piece::Said(_)]),
+            "a text may hold anything"
+        );
         let deep = format!("<mark>{}\n", "[".repeat(100_000));
         assert!(matches!(
             heard(deep.as_bytes(), 1 << 16)[..],

@@ -2,5 +2,6 @@
 
 mod client;
 mod http;
+mod publish;
 mod stdio;
 mod tool;

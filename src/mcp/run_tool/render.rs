@@ -11,7 +11,7 @@ use super::{Ran, Runner};
 use crate::mcp::outputs;
 use crate::output::{ErrorOutput, RunOutput};
 use crate::secret::random_name;
-use crate::store::{Spool, Store};
+use crate::store::{self, Spool, Store};
 
 /// Characters of standard error that an answer may hold.
 const STDERR_BUDGET: usize = 8_000;
@@ -104,10 +104,7 @@ impl Kept<'_> {
         let total = whole.as_ref().map_or(text.len() as u64, |kept| kept.len());
         let uri = outputs::uri(&self.run, stream);
         let store = self.runner.store();
-        let kept = whole.is_ok_and(|kept| store.keep(&self.run, stream, kept));
-        if kept {
-            forget_in_time(store);
-        }
+        let kept = whole.is_ok_and(|whole| keep(store, &self.run, stream, whole));
         let shown = (head.len() + tail.len()) as u64;
         let rest = if kept {
             format!("all of it: {uri}")
@@ -127,8 +124,12 @@ impl Kept<'_> {
     }
 }
 
-/// Lets go of what was just kept when its time is over, even if nobody ever asks again.
-fn forget_in_time(store: &Arc<Store>) {
+/// Keeps a stream, and lets go of it when its time is over even if nobody ever asks
+/// again; false if it is too large.
+pub fn keep(store: &Arc<Store>, run: &str, stream: &'static str, whole: store::Kept) -> bool {
+    if !store.keep(run, stream, whole) {
+        return false;
+    }
     let (store, time) = (Arc::downgrade(store), store.retention().time);
     tokio::spawn(async move {
         tokio::time::sleep(time).await;
@@ -136,6 +137,7 @@ fn forget_in_time(store: &Arc<Store>) {
             store.forget_old();
         }
     });
+    true
 }
 
 /// The first three quarters of `budget` characters and the last quarter; none if all fits.
