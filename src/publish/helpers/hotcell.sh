@@ -6,8 +6,12 @@ hotcell_say() { printf '%s%s\n' "$HOTCELL_TALK" "$1"; }
 
 # hotcell_quote TEXT: the text as JSON
 hotcell_quote() {
-  printf '%s' "$1" | sed -e 's/[\\"]/\\&/g' -e 's/	/\\t/g' -e 's/\r/\\r/g' | awk '
-    NR > 1 { printf "\\n" } { printf "%s", $0 } BEGIN { printf "\"" } END { printf "\"" }'
+  case $1 in
+    *[!A-Za-z0-9\ .,:\;?!_-]*)
+      printf '%s' "$1" | sed -e 's/[\\"]/\\&/g' -e 's/	/\\t/g' -e 's/\r/\\r/g' | awk '
+        BEGIN { printf "\"" } NR > 1 { printf "\\n" } { printf "%s", $0 } END { printf "\"" }' ;;
+    *) printf '"%s"' "$1" ;;
+  esac
 }
 
 # hotcell_image FILE [MIME], hotcell_audio FILE [MIME]
@@ -19,6 +23,9 @@ hotcell_progress() { hotcell_say "{\"type\":\"progress\",\"progress\":$1${2:+,\"
 
 # hotcell_log TEXT [LEVEL]
 hotcell_log() { hotcell_say "{\"type\":\"log\",\"level\":\"${2:-info}\",\"data\":$(hotcell_quote "$1")}"; }
+
+# hotcell_changed WHAT: clients look again at tools, prompts, resources, or one address
+hotcell_changed() { hotcell_say "{\"type\":\"changed\",\"what\":$(hotcell_quote "$1")}"; }
 
 # hotcell_ask KEY MESSAGE SCHEMA: shows the user a form. Does not return while the answer is
 # missing; afterwards $ANSWER_key is accept, decline or cancel.

@@ -1,7 +1,7 @@
+#!/bin/sh
 # --- tool
 # description = "Lets clients look at the prompts again"
 # ---
-import hotcell
-
-hotcell.changed("prompts")
-print("Told.")
+. ./hotcell.sh
+hotcell_changed prompts
+echo 'Told.'

@@ -1,7 +1,7 @@
+#!/bin/sh
 # --- tool
 # description = "Lets clients look at the tools again"
 # ---
-import hotcell
-
-hotcell.changed("tools")
-print("Told.")
+. ./hotcell.sh
+hotcell_changed tools
+echo 'Told.'
