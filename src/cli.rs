@@ -3,6 +3,7 @@
 mod doctor;
 mod languages;
 mod run;
+mod serve;
 
 use std::process::ExitCode;
 
@@ -10,7 +11,12 @@ use clap::{Parser, Subcommand};
 
 /// Runs code that nobody has read, in a sandbox.
 #[derive(Parser)]
-#[command(name = "hotcell", version, max_term_width = 100)]
+#[command(
+    name = "hotcell",
+    version,
+    propagate_version = true,
+    max_term_width = 100
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -20,6 +26,8 @@ struct Arguments {
 enum Command {
     /// Run a program in a cell
     Run(Box<run::Arguments>),
+    /// Serve programs to MCP clients over standard input and output
+    Serve(Box<serve::Arguments>),
     /// List the languages, and which of them can run on this machine
     Languages(languages::Arguments),
     /// Test the walls of the sandbox from inside a real cell
@@ -34,6 +42,7 @@ pub fn main() -> ExitCode {
     }));
     let work = || match Arguments::parse().command {
         Command::Run(arguments) => run::main(*arguments),
+        Command::Serve(arguments) => serve::main(*arguments),
         Command::Languages(arguments) => languages::main(&arguments),
         Command::Doctor(arguments) => doctor::main(&arguments),
     };

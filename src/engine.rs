@@ -1,5 +1,7 @@
 //! The one door: every surface runs programs through it.
 
+mod queue;
+
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -10,6 +12,8 @@ use crate::language::{LanguageError, MissingRuntime, Registry, Runtime, Surround
 use crate::plan::{Defaults, RunPlan, plan};
 use crate::request::{RequestError, RunRequest};
 use crate::run::{self, RunResult, StartError, Surface};
+
+pub use queue::{Place, Queue, QueueFull, QueueSize};
 
 /// Plans requests and runs them, each in a cell of its own.
 pub struct Engine {

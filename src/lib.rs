@@ -3,6 +3,8 @@
 //! The map, in the order of a request:
 //!
 //! - [`cli`] is the surface of the shell: it translates and nothing more.
+//! - [`mcp`] is the surface of the Model Context Protocol, and [`http`] its way over the network.
+//! - [`publish`] makes tools, prompts and resources of the scripts in a folder.
 //! - [`engine`] is the one door: every surface runs programs through it.
 //! - [`request`] is a request that has been checked.
 //! - [`language`] knows the languages and finds their runtimes on this host.
@@ -10,14 +12,23 @@
 //! - [`cell`] is a sandbox of the kernel's, seen from async code.
 //! - [`run`] carries a plan out: deadline, output, outcome.
 //! - [`output`] is a result as the world sees it.
+//! - [`store`] keeps what outlives a run.
+//! - [`secret`] makes names that cannot be guessed.
 //! - [`doctor`] tests the walls from inside a real cell.
 
 pub mod cell;
 pub mod cli;
 pub mod doctor;
 pub mod engine;
+pub mod http;
 pub mod language;
+pub mod mcp;
 pub mod output;
 pub mod plan;
+pub mod publish;
 pub mod request;
 pub mod run;
+pub mod secret;
+pub mod store;
+
+pub use http::serve;

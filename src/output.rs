@@ -6,6 +6,7 @@ use jail::JailError;
 use serde::Serialize;
 
 use crate::cell::Isolation;
+use crate::language::{Cause, Diagnosis};
 use crate::plan::{RunPlan, bytes};
 use crate::run::{Outcome, RunResult, StartError};
 
@@ -37,6 +38,27 @@ pub struct ErrorOutput {
     pub message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// Where in the workspace, if the runtime said so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// What could not be imported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
+}
+
+impl ErrorOutput {
+    fn new(kind: &'static str, message: String, hint: Option<String>) -> Self {
+        Self {
+            kind,
+            message,
+            hint,
+            file: None,
+            line: None,
+            module: None,
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -53,7 +75,7 @@ pub struct UsageOutput {
 
 impl RunOutput {
     pub fn of_result(plan: &RunPlan, result: RunResult) -> Self {
-        let verdict = Verdict::of(plan, result.outcome);
+        let verdict = Verdict::of(plan, &result);
         let mut truncated = BTreeMap::new();
         for (name, stream) in [("stdout", &result.stdout), ("stderr", &result.stderr)] {
             if stream.is_truncated() {
@@ -79,11 +101,8 @@ impl RunOutput {
 
     /// A request that was refused: nothing ran.
     pub fn of_rejection(kind: &'static str, message: String, hint: Option<String>) -> Self {
-        let error = ErrorOutput {
-            kind,
-            message: format!("{message}; nothing was executed"),
-            hint,
-        };
+        let message = format!("{message}; nothing was executed");
+        let error = ErrorOutput::new(kind, message, hint);
         Self {
             error: Some(error),
             ..Self::empty("rejected", None)
@@ -99,11 +118,8 @@ impl RunOutput {
             }
             _ => ("rejected", "sandbox"),
         };
-        let error = ErrorOutput {
-            kind,
-            message: format!("{error}; nothing was executed"),
-            hint: error.hint().map(str::to_owned),
-        };
+        let message = format!("{error}; nothing was executed");
+        let error = ErrorOutput::new(kind, message, error.hint().map(str::to_owned));
         Self {
             error: Some(error),
             ..Self::empty(status, Some(plan))
@@ -143,19 +159,15 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    pub fn of(plan: &RunPlan, outcome: Outcome) -> Self {
+    pub fn of(plan: &RunPlan, result: &RunResult) -> Self {
         let failed = |status, shell_code: u8, kind, message: String, hint: Option<&str>| Self {
             status,
             shell_code,
             exit_code: None,
             signal: None,
-            error: Some(ErrorOutput {
-                kind,
-                message,
-                hint: hint.map(str::to_owned),
-            }),
+            error: Some(ErrorOutput::new(kind, message, hint.map(str::to_owned))),
         };
-        match outcome {
+        match result.outcome {
             Outcome::Exited { code: 0, .. } => Self {
                 status: "ok",
                 shell_code: 0,
@@ -167,27 +179,24 @@ impl Verdict {
                 code,
                 at_process_limit,
             } => {
-                let (kind, message, hint) = if at_process_limit {
+                let verdict = if at_process_limit {
                     let tasks = plan.limits.tasks;
-                    (
-                        "processes",
-                        format!(
-                            "the program failed with exit code {code} after it had reached its limit of {tasks} processes"
-                        ),
-                        Some(
-                            "Raise the limit with `--pids`, or start fewer processes and threads.",
-                        ),
-                    )
+                    let message = format!(
+                        "the program failed with exit code {code} after it had reached its limit of {tasks} processes"
+                    );
+                    let hint =
+                        "Raise the limit with `--pids`, or start fewer processes and threads.";
+                    failed("failed", code as u8, "processes", message, Some(hint))
                 } else {
-                    (
-                        "exception",
-                        format!("the program failed with exit code {code}"),
-                        None,
-                    )
+                    let error = diagnosed(plan, code, &result.stderr.tail());
+                    Self {
+                        error: Some(error),
+                        ..failed("failed", code as u8, "", String::new(), None)
+                    }
                 };
                 Self {
                     exit_code: Some(code),
-                    ..failed("failed", code as u8, kind, message, hint)
+                    ..verdict
                 }
             }
             Outcome::Signaled { signal } => {
@@ -243,6 +252,40 @@ impl Verdict {
                 Some("Run it again."),
             ),
         }
+    }
+}
+
+/// Why a program failed by itself, as far as its runtime said so.
+fn diagnosed(plan: &RunPlan, code: i32, stderr: &[u8]) -> ErrorOutput {
+    let Diagnosis { cause, file, line } = plan.failure.diagnose(stderr);
+    let exited = format!("the program failed with exit code {code}");
+    let (kind, message, hint, module) = match cause {
+        Cause::Unknown => ("exception", exited, None, None),
+        Cause::NoInput => (
+            "exception",
+            format!("{exited}: it read more input than there was"),
+            Some("Give the program its input as `stdin`."),
+            None,
+        ),
+        Cause::Syntax { words } => (
+            "syntax",
+            format!("the program could not be read: {words}"),
+            None,
+            None,
+        ),
+        Cause::MissingModule { module } => (
+            "missing_module",
+            format!("the program needs `{module}`, which is not there"),
+            Some("Use what the runtime has, or pass the module as a file."),
+            Some(module),
+        ),
+    };
+    ErrorOutput {
+        // A place without a name is in the program itself.
+        file: file.or_else(|| line.map(|_| plan.source.path.to_string())),
+        line,
+        module,
+        ..ErrorOutput::new(kind, message, hint.map(str::to_owned))
     }
 }
 

@@ -311,7 +311,7 @@ impl Watch<'_> {
         match end {
             End::Exited | End::Gone if self.usage.oom_kills > 0 => Outcome::OutOfMemory,
             // A runtime that met the limit first says so in its own words.
-            End::Exited if failed && self.plan.failure.ran_out_of_memory(stderr.tail()) => {
+            End::Exited if failed && self.plan.failure.ran_out_of_memory(&stderr.tail()) => {
                 Outcome::OutOfMemory
             }
             _ => outcome,

@@ -326,7 +326,7 @@ async fn until(mut stopped: watch::Receiver<bool>) {
     }
 }
 
-async fn received(signal: &mut Option<tokio::signal::unix::Signal>) {
+pub(super) async fn received(signal: &mut Option<tokio::signal::unix::Signal>) {
     match signal {
         Some(signal) => drop(signal.recv().await),
         None => std::future::pending().await,
@@ -336,7 +336,7 @@ async fn received(signal: &mut Option<tokio::signal::unix::Signal>) {
 fn report(plan: &RunPlan, result: Result<RunResult, StartError>, json: bool) -> ExitCode {
     match result {
         Ok(result) => {
-            let verdict = Verdict::of(plan, result.outcome);
+            let verdict = Verdict::of(plan, &result);
             if json {
                 print_json(&RunOutput::of_result(plan, result));
             } else {
@@ -344,7 +344,8 @@ fn report(plan: &RunPlan, result: Result<RunResult, StartError>, json: bool) -> 
                     complain(note, None);
                 }
                 // A program that failed by itself has said why; the rest is for us to say.
-                if let Some(error) = verdict.error.filter(|error| error.kind != "exception") {
+                let own = ["exception", "syntax", "missing_module"];
+                if let Some(error) = verdict.error.filter(|error| !own.contains(&error.kind)) {
                     complain(&error.message, error.hint.as_deref());
                 }
             }

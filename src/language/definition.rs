@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Deserializer, de};
 
 use super::LanguageId;
+use super::failure::Failure;
 use crate::request::{CellPath, check_variable};
 
 /// What is known about a language; `languages/README.md` explains the fields.
@@ -82,27 +83,6 @@ pub enum Word {
     File,
     /// Becomes as many arguments as the request has.
     Args,
-}
-
-/// How the language tells on stderr why it failed.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Failure {
-    /// Beginnings of lines that mean "out of memory".
-    #[serde(default, deserialize_with = "line_starts")]
-    pub memory: Vec<String>,
-}
-
-impl Failure {
-    /// Whether a failed run with this stderr ran out of memory.
-    pub fn ran_out_of_memory(&self, stderr: &[u8]) -> bool {
-        let starts = |line: &[u8]| {
-            self.memory
-                .iter()
-                .any(|start| line.starts_with(start.as_bytes()))
-        };
-        !self.memory.is_empty() && stderr.split(|byte| *byte == b'\n').any(starts)
-    }
 }
 
 /// A definition that cannot be used, and where in it the trouble is.
@@ -220,10 +200,6 @@ fn extensions<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Erro
         |name| name.bytes().all(plain),
         "an extension: lower case, without a dot",
     )
-}
-
-fn line_starts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
-    list(from, |start| !start.contains('\n'), "the start of a line")
 }
 
 fn list<'de, D: Deserializer<'de>>(

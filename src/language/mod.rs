@@ -5,6 +5,7 @@
 //! limits or of cells beyond the path a runtime gets in one.
 
 mod definition;
+mod failure;
 mod registry;
 mod runtime;
 
@@ -14,7 +15,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub use definition::{Definition, DefinitionError, Failure, Install, Word};
+pub use definition::{Definition, DefinitionError, Install, Word};
+pub use failure::{Cause, Diagnosis, Failure};
 pub use registry::{LanguageError, Listed, Registry};
 pub use runtime::{MissingRuntime, PassedOver, Refusal, Runtime};
 

@@ -36,7 +36,7 @@ pub struct RunPlan {
     pub timeout: Duration,
     /// Bytes of output after which the run is ended.
     pub output_limit: u64,
-    /// How this program would say that it ran out of memory.
+    /// How this program would say why it failed.
     pub failure: Failure,
     /// What the caller should know: limits that were not given as asked.
     pub notes: Vec<String>,
@@ -71,12 +71,6 @@ pub fn plan(
         return Err(RequestError::SamePath(file.path.clone()));
     }
     let file = file_argument(&path);
-    let memory = definition
-        .failure
-        .memory
-        .iter()
-        .map(|start| start.replace("{file}", &file))
-        .collect();
     Ok(RunPlan {
         language: definition.id.clone(),
         runtime: runtime.clone(),
@@ -91,7 +85,7 @@ pub fn plan(
         limits: settled.limits,
         timeout: settled.timeout,
         output_limit: settled.output,
-        failure: Failure { memory },
+        failure: definition.failure.for_file(&file),
         notes: settled.notes,
     })
 }

@@ -1,5 +1,6 @@
 //! Reading what a program prints.
 
+use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -57,12 +58,15 @@ impl Captured {
         )
     }
 
-    /// The last bytes of the stream.
-    pub fn tail(&self) -> &[u8] {
+    /// The last bytes of the stream: at least a quarter of what is kept, if there was so much.
+    pub fn tail(&self) -> Cow<'_, [u8]> {
         if self.tail.is_empty() {
-            &self.head
+            Cow::Borrowed(&self.head)
+        } else if self.is_truncated() {
+            Cow::Borrowed(&self.tail)
         } else {
-            &self.tail
+            // Just beyond the head: the two are one piece.
+            Cow::Owned([&self.head[..], &self.tail[..]].concat())
         }
     }
 
@@ -170,6 +174,16 @@ mod tests {
                     .contains("[... 2097152 bytes left out ...]")
             );
         }
+    }
+
+    #[test]
+    fn the_end_of_a_stream_is_never_shorter_for_a_few_bytes_more() {
+        let mut captured = Captured::default();
+        captured.add(&vec![b'a'; HEAD]);
+        captured.add(b"the end");
+        assert!(captured.tail().ends_with(b"aathe end"));
+        captured.add(&vec![b'b'; KEPT]);
+        assert_eq!(captured.tail().len(), KEPT - HEAD);
     }
 
     #[test]

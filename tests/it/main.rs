@@ -2,10 +2,17 @@
 
 mod attacks;
 mod bad_input;
+mod code_runner;
 mod doctor;
+mod error_kinds;
 mod faults;
+mod fuzz;
+mod hostile_server;
 mod languages;
 mod limits;
+mod mcp;
+mod publish;
+mod raw;
 mod readme;
 mod report;
 mod run;

@@ -91,6 +91,16 @@ fn each_mistake_is_named_with_its_line() {
             "\"\"",
             "lua.toml:8: \"\" is not the start",
         ),
+        (
+            "\"lua: not enough memory\"",
+            "\"{module}{line}\"",
+            "lua.toml:8: two placeholders side by side",
+        ),
+        (
+            "\"lua: not enough memory\"",
+            "\"lua: {colour}\"",
+            "lua.toml:8: unknown placeholder `{colour}`",
+        ),
         ("name = \"Lua\"", "name = Lua", "lua.toml:2: "),
     ];
     for (right, mistake, complaint) in wrong {
@@ -108,15 +118,4 @@ fn braces_that_hold_no_placeholder_are_text() {
     );
     assert_eq!(word("{}".to_owned()), Ok(Word::Literal("{}".to_owned())));
     assert!(word("{{out}".to_owned()).is_err());
-}
-
-#[test]
-fn only_the_start_of_a_line_counts_as_out_of_memory() {
-    let failure = Failure {
-        memory: vec!["MemoryError".to_owned()],
-    };
-
-    assert!(failure.ran_out_of_memory(b"Traceback:\n  x\nMemoryError: no\n"));
-    assert!(!failure.ran_out_of_memory(b"ValueError: MemoryError\n  MemoryError\n"));
-    assert!(!Failure::default().ran_out_of_memory(b"\n"));
 }

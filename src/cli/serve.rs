@@ -1,0 +1,218 @@
+//! `hotcell serve`.
+
+mod http;
+mod stand_in;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use self::stand_in::StandIn;
+use super::{BAD_INPUT, OUR_FAILURE, complain};
+use crate::cell::Requirement;
+use crate::engine::QueueSize;
+use crate::mcp::{
+    Catalog, CodeRunner, Identity, Outputs, RunSettings, RunTool, Runner, Server, stdio,
+};
+use crate::publish::Folder;
+use crate::request::{RequestError, parse_count, parse_duration, parse_size};
+use crate::store::{Retention, Store};
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Serve over HTTP at this address instead of standard input and output
+    #[arg(long, value_name = "ADDRESS:PORT", group = "network")]
+    http: Option<SocketAddr>,
+    /// The file with the token that HTTP clients must show; made if it is not there
+    #[arg(long, value_name = "FILE", requires = "network")]
+    token_file: Option<PathBuf>,
+    /// Let anybody who reaches the port use it; only on loopback
+    #[arg(long, requires = "network", conflicts_with = "token_file")]
+    no_auth: bool,
+    /// Another name that HTTP clients may call this server by (repeat for more)
+    #[arg(long, value_name = "NAME", requires = "network")]
+    allow_host: Vec<String>,
+    /// An origin whose pages may use this server (repeat for more)
+    #[arg(long, value_name = "ORIGIN", requires = "network")]
+    allow_origin: Vec<String>,
+    /// Publish the scripts of this folder as tools, prompts and resources
+    #[arg(long, value_name = "DIR")]
+    publish: Option<PathBuf>,
+    /// Stand in for another server: its tools, its flags, its way to answer
+    #[arg(long = "as", value_name = "SERVER")]
+    stand_in: Option<StandIn>,
+    /// With `--as code-runner`: stdio or http [default: stdio]
+    #[arg(
+        short,
+        long,
+        requires = "stand_in",
+        group = "network",
+        value_name = "TRANSPORT"
+    )]
+    transport: Option<String>,
+    /// With `--as code-runner`: the port for http [default: $PORT or 3088]
+    #[arg(short, long, requires = "stand_in", value_name = "PORT")]
+    port: Option<String>,
+    /// Programs that may run side by side [default: four for each processor]
+    #[arg(long, value_name = "COUNT")]
+    max_runs: Option<String>,
+    /// Programs that may wait for their turn [default: 256]
+    #[arg(long, value_name = "COUNT")]
+    max_queue: Option<String>,
+    /// How long output that is too long for an answer is kept [default: 30m]
+    #[arg(long, value_name = "TIME")]
+    keep_output: Option<String>,
+    /// How much of it is kept in all [default: 512m]
+    #[arg(long, value_name = "SIZE")]
+    keep_output_size: Option<String>,
+    /// Refuse to run unless every wall of the sandbox stands
+    #[arg(long, value_name = "LEVEL", value_parser = ["strict"], conflicts_with = "allow_reduced")]
+    require: Option<String>,
+    /// Run even if this host cannot build a wall that confines the program
+    #[arg(long)]
+    allow_reduced: bool,
+}
+
+const INSTRUCTIONS: &str = "Use `run` to execute code: each call is a fresh sandbox without \
+    network and without files of the host, so give it all it needs and print what you want to see. \
+    Failures say what went wrong in error.kind and what to do in error.hint.";
+
+pub fn main(arguments: Arguments) -> ExitCode {
+    // First of all: nothing but the protocol may ever reach it.
+    let output = match stdio::take_stdout() {
+        Ok(output) => output,
+        Err(error) => {
+            complain(&format!("could not take standard output: {error}"), None);
+            return OUR_FAILURE.into();
+        }
+    };
+    let port = std::env::var("PORT").ok();
+    let http = match stand_in::address(&arguments, port.as_deref()) {
+        Ok(address) => address,
+        Err(bad) => {
+            complain(&bad.to_string(), None);
+            return ExitCode::FAILURE;
+        }
+    };
+    let (server, folder) = match build(&arguments) {
+        Ok(built) => built,
+        Err(error) => {
+            complain(&error.to_string(), error.hint().as_deref());
+            return BAD_INPUT.into();
+        }
+    };
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            complain(&format!("could not start: {error}"), None);
+            return OUR_FAILURE.into();
+        }
+    };
+    let code = runtime.block_on(async {
+        let follow = async {
+            if let Some(folder) = folder {
+                folder.watch(&server).await;
+            }
+            std::future::pending().await
+        };
+        let serve = async {
+            match http {
+                Some(address) => http::serve(&server, address, &arguments, stopped()).await,
+                None => {
+                    stdio::serve(&server, std::io::stdin(), output, stopped()).await;
+                    ExitCode::SUCCESS
+                }
+            }
+        };
+        tokio::select! {
+            code = serve => code,
+            code = follow => code,
+        }
+    });
+    // Ends what is left of the cells before we do.
+    drop(server);
+    runtime.shutdown_timeout(std::time::Duration::from_millis(500));
+    code
+}
+
+fn build(arguments: &Arguments) -> Result<(Arc<Server>, Option<Folder>), RequestError> {
+    let usual = QueueSize::default();
+    let count = |text: &Option<String>, usual| match text {
+        Some(text) => parse_count(text).map(|count| count as usize),
+        None => Ok(usual),
+    };
+    let settings = RunSettings {
+        requirement: match (&arguments.require, arguments.allow_reduced) {
+            (Some(_), _) => Requirement::Strict,
+            (None, true) => Requirement::Reduced,
+            (None, false) => Requirement::Confined,
+        },
+        queue: QueueSize {
+            running: count(&arguments.max_runs, usual.running)?,
+            waiting: count(&arguments.max_queue, usual.waiting)?,
+        },
+        ..RunSettings::default()
+    };
+    let mut retention = Retention::default();
+    if let Some(time) = &arguments.keep_output {
+        retention.time = parse_duration(time)?;
+    }
+    if let Some(bytes) = &arguments.keep_output_size {
+        retention.bytes = parse_size(bytes)?;
+    }
+    let store = Arc::new(Store::new(retention));
+    let runner = Arc::new(Runner::new(settings, store.clone()));
+    let mut catalog = Catalog::default();
+    catalog.add_resource(Outputs(store));
+    let publisher = runner.clone();
+    let identity = match arguments.stand_in {
+        Some(other @ StandIn::CodeRunner) => {
+            catalog.add_tool(CodeRunner(runner));
+            other.identity()
+        }
+        None => {
+            catalog.add_tool(RunTool(runner));
+            Identity {
+                name: "hotcell".to_owned(),
+                title: "hotcell".to_owned(),
+                instructions: Some(INSTRUCTIONS.to_owned()),
+            }
+        }
+    };
+    let folder = match &arguments.publish {
+        None => None,
+        Some(path) => {
+            let folder = Folder::open(path, publisher);
+            let folder = folder.map_err(|source| RequestError::HostFile {
+                path: path.clone(),
+                source,
+            })?;
+            folder.fill(&mut catalog);
+            Some(folder)
+        }
+    };
+    Ok((Server::new(identity, catalog), folder))
+}
+
+/// Ends on Ctrl-C or a polite request to end.
+async fn stopped() {
+    let kinds = [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+    ];
+    let mut signals = kinds.map(|kind| signal(kind).ok());
+    let [interrupt, terminate, hangup] = &mut signals;
+    tokio::select! {
+        () = super::run::received(interrupt) => {}
+        () = super::run::received(terminate) => {}
+        () = super::run::received(hangup) => {}
+    }
+}

@@ -1,0 +1,142 @@
+//! MCP over HTTP: one endpoint, `/mcp`, and a health check.
+//!
+//! Everything that arrives is a stranger's until its `Host`, its `Origin` and its
+//! token have been checked, in that order and before anything else is read of it.
+//! Only this module names hyper.
+
+mod answers;
+mod connections;
+mod endpoint;
+mod events;
+mod guard;
+mod headers;
+mod intake;
+mod serving;
+mod sessions;
+mod token;
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::net::sockopt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+use crate::mcp::Server;
+use connections::Connections;
+use endpoint::Endpoint;
+
+pub use guard::Names;
+pub use serving::{Serving, serve};
+pub use token::{Token, TokenError};
+
+/// How long a client may take to send a request's head, or be silent between two requests.
+const HEAD_TIME: Duration = Duration::from_secs(10);
+const HEAD_BYTES: usize = 16 << 10;
+const HEAD_LINES: usize = 100;
+/// How long sent bytes may stay unacknowledged before a client counts as gone.
+const UNHEARD: Duration = Duration::from_secs(20);
+
+/// What the server's owner has decided about HTTP.
+pub struct Settings {
+    /// None: whoever reaches the port may use it.
+    pub token: Option<Token>,
+    /// The names we may be called by.
+    pub names: Names,
+    /// Whether a legacy client gets a session at `initialize`.
+    pub sessions: bool,
+}
+
+/// A bound port.
+pub struct Listener {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Listener {
+    pub async fn bind(address: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind(address).await?;
+        let address = listener.local_addr()?;
+        Ok(Self { listener, address })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The endpoint, for a client.
+    pub fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+
+    /// Serves until `stop` ends; then every connection is closed, which ends every run.
+    pub async fn serve(
+        self,
+        server: Arc<Server>,
+        settings: Settings,
+        stop: impl Future<Output = ()>,
+    ) {
+        let endpoint = Arc::new(Endpoint::new(server.clone(), settings, self.address.port()));
+        let connections = Connections::default();
+        let mut tasks = JoinSet::new();
+        let mut stop = std::pin::pin!(stop);
+        loop {
+            let accepted = tokio::select! {
+                accepted = self.listener.accept() => accepted,
+                Some(_) = tasks.join_next(), if !tasks.is_empty() => continue,
+                () = &mut stop => break,
+            };
+            let (stream, address) = match accepted {
+                Ok(accepted) => accepted,
+                // Out of descriptors, mostly: give those that we have a moment.
+                Err(_) => {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                }
+            };
+            let Some(connection) = connections.enter() else {
+                continue;
+            };
+            prepare(&stream);
+            let endpoint = endpoint.clone();
+            tasks.spawn(async move {
+                let handle = |request| {
+                    let (endpoint, connection) = (endpoint.clone(), connection.clone());
+                    async move { endpoint.handle(request, address.ip(), &connection).await }
+                };
+                let serving = http1::Builder::new()
+                    .timer(TokioTimer::new())
+                    .header_read_timeout(HEAD_TIME)
+                    .max_buf_size(HEAD_BYTES)
+                    .max_headers(HEAD_LINES)
+                    .serve_connection(TokioIo::new(stream), service_fn(handle));
+                tokio::select! {
+                    // A connection that breaks has been answered as far as it could be.
+                    _ = serving => {}
+                    () = connection.kicked() => {}
+                }
+            });
+        }
+        // Those that only wait for news get their answers.
+        server.end();
+        let rest = async { while tasks.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(Duration::from_millis(100), rest).await;
+        tasks.shutdown().await;
+    }
+}
+
+fn prepare(stream: &TcpStream) {
+    // Each is a comfort; a stream that refuses one still works.
+    let _ = stream.set_nodelay(true);
+    let _ = sockopt::set_socket_keepalive(stream, true);
+    let _ = sockopt::set_tcp_keepidle(stream, UNHEARD);
+    let _ = sockopt::set_tcp_keepintvl(stream, Duration::from_secs(5));
+    let _ = sockopt::set_tcp_keepcnt(stream, 3);
+    let _ = sockopt::set_tcp_user_timeout(stream, UNHEARD.as_millis() as u32);
+}

@@ -1,0 +1,279 @@
+//! One request after another: who may, what is asked, and in which form it is answered.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::header::{HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::{HeaderMap, Method, Request as HttpRequest, StatusCode};
+use serde_json::Value;
+
+use super::Settings;
+use super::answers::{
+    Answered, event_stream, json_error, no_session, not_allowed, refuse, respond, set, status,
+};
+use super::connections::{AtWork, Connection};
+use super::events::{Events, Work};
+use super::headers;
+use super::intake::{Accepts, check_content, read_body};
+use super::sessions::Sessions;
+use super::token::Failures;
+use crate::mcp::{
+    Fault, MODERN, Message, Outbox, Peer, Request, Revision, Server, Session, VERSION_KEY, Way,
+    is_batch, parse, parse_batch,
+};
+
+/// After this time a client hears that we are still there.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub struct Endpoint {
+    server: Arc<Server>,
+    settings: Settings,
+    port: u16,
+    sessions: Sessions,
+    failures: Failures,
+}
+
+impl Endpoint {
+    pub fn new(server: Arc<Server>, settings: Settings, port: u16) -> Self {
+        Self {
+            server,
+            settings,
+            port,
+            sessions: Sessions::default(),
+            failures: Failures::default(),
+        }
+    }
+
+    pub async fn handle(
+        &self,
+        request: HttpRequest<Incoming>,
+        from: IpAddr,
+        connection: &Connection,
+    ) -> Result<Answered, Infallible> {
+        let answered = self.answer(request, from, connection).await;
+        Ok(answered.unwrap_or_else(|refused| *refused))
+    }
+
+    async fn answer(
+        &self,
+        request: HttpRequest<Incoming>,
+        from: IpAddr,
+        connection: &Connection,
+    ) -> Result<Answered, Box<Answered>> {
+        let headers = request.headers();
+        if !self.settings.names.allow(request.uri(), headers, self.port) {
+            return Err(refuse(
+                StatusCode::FORBIDDEN,
+                "this Host or Origin is not served",
+            ));
+        }
+        if request.uri().path() == "/healthz" && request.method() == Method::GET {
+            return Ok(respond(StatusCode::OK, "text/plain", "ok\n"));
+        }
+        self.authorize(headers, from)?;
+        if request.uri().path() != "/mcp" {
+            return Err(refuse(StatusCode::NOT_FOUND, "there is only /mcp"));
+        }
+        match *request.method() {
+            Method::POST => self.post(request, connection).await,
+            Method::DELETE => self.delete(headers),
+            _ => Err(not_allowed()),
+        }
+    }
+
+    fn authorize(&self, headers: &HeaderMap, from: IpAddr) -> Result<(), Box<Answered>> {
+        let Some(token) = &self.settings.token else {
+            return Ok(());
+        };
+        // The right token passes whatever strangers on the same address have tried.
+        if token.is_borne_by(headers) {
+            return Ok(());
+        }
+        if self.failures.count(from) {
+            let mut answer = refuse(StatusCode::TOO_MANY_REQUESTS, "too many wrong tokens");
+            set(&mut answer, RETRY_AFTER, "60");
+            return Err(answer);
+        }
+        let mut answer = refuse(StatusCode::UNAUTHORIZED, "a bearer token is needed");
+        set(&mut answer, WWW_AUTHENTICATE, "Bearer");
+        Err(answer)
+    }
+
+    fn delete(&self, headers: &HeaderMap) -> Result<Answered, Box<Answered>> {
+        match headers.get(headers::SESSION).map(HeaderValue::to_str) {
+            Some(Ok(id)) if self.sessions.end(id) => {
+                Ok(respond(StatusCode::NO_CONTENT, "text/plain", ""))
+            }
+            Some(_) if self.settings.sessions => Err(no_session()),
+            _ => Err(not_allowed()),
+        }
+    }
+
+    async fn post(
+        &self,
+        request: HttpRequest<Incoming>,
+        connection: &Connection,
+    ) -> Result<Answered, Box<Answered>> {
+        let (head, body) = request.into_parts();
+        let headers = head.headers;
+        let accepts = Accepts::read(&headers)?;
+        check_content(&headers)?;
+        let body = read_body(&headers, body).await?;
+        // A known client with a whole request: not one to be sent away for another.
+        let at_work = connection.at_work();
+        if is_batch(&body) {
+            return self.batch(&headers, &body, accepts, at_work).await;
+        }
+        let message = parse(&body).map_err(|garbled| json_error(garbled.to_message()))?;
+        drop(body);
+        let request = match message {
+            Message::Request(request) => request,
+            other => {
+                let session = self.session(&headers)?.unwrap_or_default();
+                self.server.hear(other, &session);
+                return Ok(respond(StatusCode::ACCEPTED, "text/plain", ""));
+            }
+        };
+        let version = self.check_version(&headers, &request)?;
+        let session = match version {
+            // The modern era has no sessions; an id that comes along means nothing.
+            Version::Modern => Arc::default(),
+            Version::Legacy if request.method == "initialize" => Arc::default(),
+            Version::Legacy => self.session(&headers)?.unwrap_or_default(),
+        };
+        let opens = request.method == "initialize" && matches!(version, Version::Legacy);
+        let server = self.server.clone();
+        let work =
+            |peer: Peer| -> Work { Box::pin(async move { server.answer(request, &peer).await }) };
+        let way = way(&headers);
+        let mut answer = respond_to(work, session.clone(), way, accepts, at_work).await;
+        if opens && self.settings.sessions && session.revision().is_some() {
+            let id = self.sessions.add(session);
+            set(&mut answer, HeaderName::from_static(headers::SESSION), &id);
+        }
+        Ok(answer)
+    }
+
+    /// Several messages in one body, which one old revision allows.
+    async fn batch(
+        &self,
+        headers: &HeaderMap,
+        body: &[u8],
+        accepts: Accepts,
+        at_work: AtWork,
+    ) -> Result<Answered, Box<Answered>> {
+        let session = self.session(headers)?.unwrap_or_default();
+        let way = way(headers);
+        if !way.allows_batches(&session) {
+            let fault = Fault::new(Fault::INVALID_REQUEST, "this revision has no batches");
+            return Err(json_error(fault.to_message(None)));
+        }
+        let messages = parse_batch(body).map_err(|garbled| json_error(garbled.to_message()))?;
+        let server = self.server.clone();
+        let work = |peer: Peer| -> Work {
+            Box::pin(async move { server.answer_all(messages, &peer).await })
+        };
+        Ok(respond_to(work, session, way, accepts, at_work).await)
+    }
+
+    /// The era that the headers and the body agree on.
+    fn check_version(
+        &self,
+        headers: &HeaderMap,
+        request: &Request,
+    ) -> Result<Version, Box<Answered>> {
+        let fault = |fault: Fault| json_error(fault.to_message(Some(&request.id)));
+        let shown = headers::single(headers, headers::VERSION).map_err(fault)?;
+        let named = request
+            .params
+            .get("_meta")
+            .and_then(|meta| meta.get(VERSION_KEY));
+        match named {
+            Some(Value::String(named)) => {
+                let catalog = self.server.catalog();
+                headers::check(headers, named, request, &catalog).map_err(fault)?;
+                Ok(Version::Modern)
+            }
+            // What is wrong with it is for the server to say.
+            Some(_) => Ok(Version::Modern),
+            None => match shown {
+                Some(MODERN) => Ok(Version::Modern),
+                Some(version) if Revision::parse(version).is_none() => {
+                    let version: String = version.chars().take(40).collect();
+                    let message = format!("protocol version {version:?} is not served");
+                    Err(fault(Fault::new(Fault::INVALID_REQUEST, message)))
+                }
+                _ => Ok(Version::Legacy),
+            },
+        }
+    }
+
+    fn session(&self, headers: &HeaderMap) -> Result<Option<Arc<Session>>, Box<Answered>> {
+        let Some(id) = headers.get(headers::SESSION) else {
+            return Ok(None);
+        };
+        let found = id.to_str().ok().and_then(|id| self.sessions.find(id));
+        found.map(Some).ok_or_else(no_session)
+    }
+}
+
+/// Plain JSON if the answer is all there is to say, else a stream of events.
+async fn respond_to(
+    work: impl FnOnce(Peer) -> Work,
+    session: Arc<Session>,
+    way: Way,
+    accepts: Accepts,
+    at_work: AtWork,
+) -> Answered {
+    let (out, mut messages) = Outbox::new(64);
+    let mut work = work(Peer { session, way, out });
+    let mut ready = VecDeque::new();
+    if !accepts.events {
+        messages.close();
+    }
+    let reply = tokio::select! {
+        biased;
+        reply = &mut work => Some(reply),
+        Some(message) = messages.recv() => {
+            ready.push_back(message);
+            None
+        }
+        () = tokio::time::sleep(PATIENCE), if accepts.events => None,
+    };
+    let Some(reply) = reply else {
+        return event_stream(Events::new(Some(work), messages, ready, at_work));
+    };
+    while let Ok(message) = messages.try_recv() {
+        ready.push_back(message);
+    }
+    match reply {
+        // The client took it back, so there is nothing to say.
+        None => respond(StatusCode::NO_CONTENT, "text/plain", ""),
+        Some(reply) if ready.is_empty() && accepts.json => {
+            let status = status(&reply);
+            respond(status, "application/json", reply.message)
+        }
+        Some(reply) => {
+            ready.push_back(reply.message);
+            event_stream(Events::new(None, messages, ready, at_work))
+        }
+    }
+}
+
+fn way(headers: &HeaderMap) -> Way {
+    let version = headers
+        .get(headers::VERSION)
+        .and_then(|value| value.to_str().ok());
+    Way::Http {
+        version: version.map(|text| text.trim().to_owned()),
+    }
+}
+
+enum Version {
+    Modern,
+    Legacy,
+}

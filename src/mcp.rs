@@ -1,0 +1,39 @@
+//! The Model Context Protocol: one server, every era of it.
+//!
+//! The parts, from the wire inwards:
+//!
+//! - `message` reads and writes JSON-RPC, and nothing of MCP.
+//! - `stdio` is the transport over standard input and output; HTTP is in [`crate::http`].
+//! - `era` decides for each request by which revision it is served.
+//! - `session` is what a legacy client has said about itself.
+//! - `server` answers requests out of a catalogue.
+//! - `objects` is that catalogue: tools, prompts, resources and templates. What a
+//!   user publishes and what stands in for another server are just more objects.
+//! - `context` is what an object may do while it answers: report, log, ask.
+//! - `run_tool` and `outputs` are our own objects; `code_runner` is another server's tool.
+
+mod change;
+mod code_runner;
+mod context;
+mod era;
+mod listen;
+mod message;
+mod objects;
+mod outputs;
+mod questions;
+mod run_tool;
+mod server;
+mod session;
+mod shape;
+pub mod stdio;
+
+pub use change::Change;
+pub use code_runner::{CodeRunner, NAME as CODE_RUNNER, PORT as CODE_RUNNER_PORT};
+pub use context::{Context, LogLevel, Outbox};
+pub use era::{Era, LEGACY, MODERN, Revision, SUPPORTED, VERSION_KEY, Way};
+pub use message::{Fault, Id, Message, Request, is_batch, parse, parse_batch};
+pub use objects::{Answer, Arguments, Boxed, Catalog, Prompt, Resource, Tool};
+pub use outputs::{Outputs, uri as output_uri};
+pub use run_tool::{Ran, RunSettings, RunTool, Runner, ends, keep};
+pub use server::{Identity, Peer, Reply, Server};
+pub use session::Session;

@@ -1,0 +1,186 @@
+//! `--as code-runner`: the tool of mcp-server-code-runner, on our engine.
+//!
+//! Its name, parameters, messages and text are that server's, so that a client's
+//! configuration needs one changed line. Where that server was wrong (output lost
+//! to a warning, failures told as success) ours is right. What its users may not
+//! expect but cannot hurt, the other parameters of `run` and the whole record of
+//! the run, is there too.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::context::Context;
+use super::message::Fault;
+use super::objects::{Answer, Arguments, Boxed, Tool};
+use super::run_tool::{Link, Params, Ran, Runner, render_as, separate};
+use crate::engine::Rejected;
+use crate::output::RunOutput;
+
+/// The server's name in that mode.
+pub const NAME: &str = "Code Runner";
+pub const PORT: u16 = 3088;
+
+/// The ids in the order in which they have always been listed.
+#[rustfmt::skip]
+pub const LANGUAGES: &[&str] = &[
+    "javascript", "php", "python", "perl", "perl6", "ruby", "go", "lua", "groovy", "powershell",
+    "bat", "shellscript", "fsharp", "csharp", "vbscript", "typescript", "coffeescript", "scala",
+    "swift", "julia", "crystal", "ocaml", "r", "applescript", "clojure", "racket", "scheme", "ahk",
+    "autoit", "dart", "haskell", "nim", "lisp", "kit", "v", "sass", "scss",
+];
+
+/// Ids whose runtimes exist on one other system only.
+const ELSEWHERE: [(&str, &str); 5] = [
+    ("bat", "Windows"),
+    ("vbscript", "Windows"),
+    ("ahk", "Windows"),
+    ("autoit", "Windows"),
+    ("applescript", "macOS"),
+];
+
+pub struct CodeRunner(pub Arc<Runner>);
+
+impl Tool for CodeRunner {
+    fn listing(&self) -> Value {
+        json!({
+            "name": "run-code",
+            "description": "Run a code snippet and return the result.",
+            "inputSchema": {
+                "type": "object",
+                "properties": {
+                    "code": { "type": "string", "description": "The code to run" },
+                    "languageId": { "type": "string", "enum": LANGUAGES, "description": "The language of the code" },
+                },
+                "required": ["code", "languageId"],
+            },
+            "annotations": {
+                "title": "Run code",
+                "readOnlyHint": false,
+                "destructiveHint": true,
+                "idempotentHint": false,
+                "openWorldHint": false,
+            },
+        })
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: Arguments,
+        context: &'a Context,
+    ) -> Boxed<'a, Result<Answer, Fault>> {
+        Box::pin(async move {
+            let runner = &self.0;
+            let (ran, words) = match self.params(arguments).await {
+                Ok(Params { request, stdin }) => (runner.run(request, stdin, context).await, None),
+                Err(refused) => (refused.ran, refused.words),
+            };
+            let say = |output: &RunOutput, _: &[Link]| words.unwrap_or_else(|| text(output));
+            Ok(Answer::Complete(render_as(ran, runner, say)))
+        })
+    }
+}
+
+/// A call that runs nothing.
+struct Refused {
+    ran: Ran,
+    /// The whole text, where that server had one.
+    words: Option<String>,
+}
+
+impl From<Ran> for Refused {
+    fn from(ran: Ran) -> Self {
+        Self { ran, words: None }
+    }
+}
+
+impl CodeRunner {
+    /// That server's checks and words first, then those of `run`.
+    async fn params(&self, mut arguments: Arguments) -> Result<Params, Refused> {
+        let refuse = |kind, words: String, hint| Refused {
+            ran: Ran::refused(kind, words.trim_end_matches('.'), hint),
+            words: Some(words),
+        };
+        let is_empty = |key: &str| match arguments.get(key) {
+            None | Some(Value::Null) => true,
+            Some(Value::String(text)) => text.is_empty(),
+            Some(_) => false,
+        };
+        if is_empty("code") {
+            return Err(refuse(
+                "invalid_request",
+                "Code is required.".to_owned(),
+                None,
+            ));
+        }
+        if is_empty("languageId") {
+            let words = "Language ID is required.";
+            return Err(refuse("invalid_request", words.to_owned(), None));
+        }
+        let Some(Value::String(id)) = arguments.remove("languageId") else {
+            let message = "`languageId` must be a string";
+            return Err(Ran::refused("invalid_request", message, None).into());
+        };
+        if !LANGUAGES.contains(&id.as_str()) {
+            let short: String = id.chars().take(40).collect();
+            let words = format!("Language '{}' is not supported.", short.escape_debug());
+            let hint = format!("Use one of {}.", LANGUAGES.join(", "));
+            return Err(refuse("unknown_language", words, Some(hint)));
+        }
+        self.check_language(&id).await?;
+        arguments.insert("language".to_owned(), id.into());
+        Params::read(arguments, self.0.store())
+            .map_err(|misfit| Ran::refused("invalid_request", misfit.message, misfit.hint).into())
+    }
+
+    /// An id of the list that has no definition is not unknown: it cannot run here.
+    async fn check_language(&self, id: &str) -> Result<(), Ran> {
+        let runner = self.0.clone();
+        let name = id.to_owned();
+        let find = move || runner.engine().registry().find(&name).map(drop);
+        let found = tokio::task::spawn_blocking(find).await;
+        if matches!(found, Ok(Ok(()))) {
+            return Ok(());
+        }
+        if let Some((_, system)) = ELSEWHERE.iter().find(|(known, _)| *known == id) {
+            let message = format!("Language '{id}' exists on {system} only");
+            return Err(Ran::refused("unsupported_platform", message, None));
+        }
+        match found {
+            Ok(Err(crate::language::LanguageError::Unknown { .. })) | Err(_) => {
+                let message =
+                    format!("no runtime for '{id}': this version has no definition of it");
+                let hint =
+                    format!("Describe it in languages/{id}.toml of hotcell's configuration.");
+                Err(Ran::refused("missing_runtime", message, Some(hint)))
+            }
+            Ok(Err(error)) => {
+                let rejected = Rejected::from(error);
+                let hint = rejected.hint();
+                Err(Ran::refused(rejected.kind(), rejected.to_string(), hint))
+            }
+            Ok(Ok(())) => Ok(()),
+        }
+    }
+}
+
+/// Exactly what was printed; after it, and only if there is any, what went wrong.
+fn text(output: &RunOutput) -> String {
+    let mut text = output.stdout.clone();
+    if !output.stderr.is_empty() {
+        separate(&mut text);
+        text += "Stderr: ";
+        text += &output.stderr;
+    }
+    let reason = match (&output.error, output.exit_code) {
+        (None, _) => return text,
+        (Some(_), Some(code)) => format!("Error: exit code {code}"),
+        (Some(error), None) => format!("Error: {}", error.message),
+    };
+    separate(&mut text);
+    text += &reason;
+    if let Some(hint) = output.error.as_ref().and_then(|error| error.hint.as_ref()) {
+        text += &format!("\n{hint}");
+    }
+    text
+}

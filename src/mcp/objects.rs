@@ -1,0 +1,126 @@
+//! What a client can list and use.
+//!
+//! Everything the server offers is one of these objects in a [`Catalog`]; the
+//! server itself knows none by name. An object's `listing` goes to the client as
+//! it is, so a schema that somebody wrote arrives as they wrote it.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::context::Context;
+use super::message::Fault;
+
+pub type Arguments = Map<String, Value>;
+pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What an object answers: the result's own members. The era's are added later.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    Complete(Map<String, Value>),
+    /// Ask the client first, then be called again. Modern era only; in a legacy
+    /// era an object asks with [`Context::ask`] while it works.
+    InputRequired {
+        requests: Map<String, Value>,
+        state: Option<String>,
+    },
+}
+
+/// A tool. Dropping the future of `call` is how a client takes the call back.
+pub trait Tool: Send + Sync {
+    /// The entry of `tools/list`, with its `name` and `inputSchema`.
+    fn listing(&self) -> Value;
+
+    /// Runs it. A program that fails is an answer with `isError`, and so are
+    /// arguments that do not fit; a [`Fault`] is for the protocol only.
+    fn call<'a>(
+        &'a self,
+        arguments: Arguments,
+        context: &'a Context,
+    ) -> Boxed<'a, Result<Answer, Fault>>;
+}
+
+pub trait Prompt: Send + Sync {
+    /// The entry of `prompts/list`, with its `name`.
+    fn listing(&self) -> Value;
+
+    fn get<'a>(
+        &'a self,
+        arguments: Arguments,
+        context: &'a Context,
+    ) -> Boxed<'a, Result<Answer, Fault>>;
+
+    /// Values for `argument` that start like `begun`.
+    fn complete<'a>(&'a self, argument: &'a str, begun: &'a str) -> Boxed<'a, Vec<String>> {
+        let _ = (argument, begun);
+        Box::pin(async { Vec::new() })
+    }
+}
+
+/// A resource with one address, or a template for many.
+pub trait Resource: Send + Sync {
+    /// The entry of the list: with `uri`, or with `uriTemplate`.
+    fn listing(&self) -> Value;
+
+    /// Whether this one answers for `uri`.
+    fn holds(&self, uri: &str) -> bool;
+
+    fn read<'a>(&'a self, uri: &'a str, context: &'a Context) -> Boxed<'a, Result<Answer, Fault>>;
+
+    /// Values for a variable of the template that start like `begun`.
+    fn complete<'a>(&'a self, variable: &'a str, begun: &'a str) -> Boxed<'a, Vec<String>> {
+        let _ = (variable, begun);
+        Box::pin(async { Vec::new() })
+    }
+}
+
+/// Everything on offer, by name: lists come out sorted, the same for everyone.
+#[derive(Clone, Default)]
+pub struct Catalog {
+    pub tools: BTreeMap<String, Arc<dyn Tool>>,
+    pub prompts: BTreeMap<String, Arc<dyn Prompt>>,
+    /// By address.
+    pub resources: BTreeMap<String, Arc<dyn Resource>>,
+    /// By template.
+    pub templates: BTreeMap<String, Arc<dyn Resource>>,
+}
+
+impl Catalog {
+    pub fn add_tool(&mut self, tool: impl Tool + 'static) {
+        let name = text(&tool.listing(), "name");
+        self.tools.insert(name, Arc::new(tool));
+    }
+
+    pub fn add_prompt(&mut self, prompt: impl Prompt + 'static) {
+        let name = text(&prompt.listing(), "name");
+        self.prompts.insert(name, Arc::new(prompt));
+    }
+
+    /// Adds a resource, or a template if its listing has a `uriTemplate`.
+    pub fn add_resource(&mut self, resource: impl Resource + 'static) {
+        let listing = resource.listing();
+        let resource: Arc<dyn Resource> = Arc::new(resource);
+        match listing.get("uriTemplate") {
+            Some(_) => self
+                .templates
+                .insert(text(&listing, "uriTemplate"), resource),
+            None => self.resources.insert(text(&listing, "uri"), resource),
+        };
+    }
+
+    /// The resource at `uri`: by its own address first, then by a template.
+    pub fn resource(&self, uri: &str) -> Option<&Arc<dyn Resource>> {
+        let fits = |resource: &&Arc<dyn Resource>| resource.holds(uri);
+        self.resources
+            .get(uri)
+            .or_else(|| self.resources.values().find(fits))
+            .or_else(|| self.templates.values().find(fits))
+    }
+}
+
+fn text(listing: &Value, key: &str) -> String {
+    listing[key].as_str().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,281 @@
+//! The resource template `run://{id}/{stream}`: what a run printed, whole or in ranges.
+
+use std::io;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+
+use super::context::Context;
+use super::message::Fault;
+use super::objects::{Answer, Boxed, Resource};
+use crate::store::{Kept, Store};
+
+const SCHEME: &str = "run://";
+/// What one read may bring: more would not fit into anybody's memory of a talk.
+const MOST: u64 = 16 << 20;
+
+/// Longer than any address of ours with a range.
+const LONGEST: usize = 200;
+
+/// The kept outputs of a store.
+pub struct Outputs(pub Arc<Store>);
+
+/// The address of a stream.
+pub fn uri(run: &str, stream: &str) -> String {
+    format!("{SCHEME}{run}/{stream}")
+}
+
+impl Resource for Outputs {
+    fn listing(&self) -> Value {
+        json!({
+            "uriTemplate": "run://{id}/{stream}{?offset,length,lines}",
+            "name": "output",
+            "title": "Output of a run",
+            "description": "All that a run printed: stream is stdout or stderr. \
+                Ranges: ?offset=BYTES&length=BYTES, or ?lines=FIRST-LAST counted from 1.",
+            "mimeType": "text/plain",
+        })
+    }
+
+    /// By the shape of the address: one that could never be ours is not kept by
+    /// those who subscribe to it, however long it is.
+    fn holds(&self, uri: &str) -> bool {
+        let Some((run, stream)) = uri
+            .strip_prefix(SCHEME)
+            .and_then(|path| path.split_once('/'))
+        else {
+            return false;
+        };
+        let stream = stream.split_once('?').map_or(stream, |(stream, _)| stream);
+        uri.len() < LONGEST
+            && run.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            && ["stdout", "stderr"].contains(&stream)
+    }
+
+    fn read<'a>(&'a self, uri: &'a str, _: &'a Context) -> Boxed<'a, Result<Answer, Fault>> {
+        Box::pin(async move {
+            let (kept, range) = find(&self.0, uri)?;
+            let work = move || cut(&kept, range);
+            let piece = tokio::task::spawn_blocking(work).await;
+            let piece = piece
+                .map_err(io::Error::other)
+                .and_then(|cut| cut)
+                .map_err(|error| {
+                    Fault::new(Fault::INTERNAL, format!("cannot read the output: {error}"))
+                })?;
+            Ok(Answer::Complete(contents(uri, piece?)))
+        })
+    }
+}
+
+/// All bytes of a kept stream, for a run that wants them as a file.
+pub fn whole(store: &Store, uri: &str) -> Option<io::Result<Vec<u8>>> {
+    let (run, stream) = uri.strip_prefix(SCHEME)?.split_once('/')?;
+    let kept = store.find(run, stream)?;
+    Some(kept.read(0, usize::MAX))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Range {
+    Bytes { offset: u64, length: Option<u64> },
+    Lines { first: u64, last: u64 },
+}
+
+/// A part of a stream, and where it begins.
+struct Piece {
+    bytes: Vec<u8>,
+    offset: u64,
+    total: u64,
+}
+
+fn find(store: &Store, uri: &str) -> Result<(Arc<Kept>, Range), Fault> {
+    let (address, query) = uri.split_once('?').unwrap_or((uri, ""));
+    let found = address
+        .strip_prefix(SCHEME)
+        .and_then(|path| path.split_once('/'))
+        .and_then(|(run, stream)| store.find(run, stream));
+    let kept = found.ok_or_else(|| {
+        let shown: String = uri.chars().take(400).collect();
+        let minutes = store.retention().time.as_secs() / 60;
+        let message =
+            format!("resource not found: {shown} (output is kept for {minutes} min at most)");
+        Fault::invalid_params(message).with(json!({ "uri": shown }))
+    })?;
+    let range = parse_range(query).ok_or_else(|| {
+        Fault::invalid_params("a range is `?offset=BYTES&length=BYTES` or `?lines=FIRST-LAST`")
+    })?;
+    Ok((kept, range))
+}
+
+fn parse_range(query: &str) -> Option<Range> {
+    let (mut offset, mut length, mut lines) = (None, None, None);
+    for part in query.split('&').filter(|part| !part.is_empty()) {
+        let (key, value) = part.split_once('=')?;
+        match key {
+            "offset" => offset = Some(value.parse().ok()?),
+            "length" => length = Some(value.parse().ok()?),
+            "lines" => {
+                let (first, last) = value.split_once('-').unwrap_or((value, value));
+                let last = if last.is_empty() {
+                    "18446744073709551615"
+                } else {
+                    last
+                };
+                lines = Some((first.parse().ok()?, last.parse().ok()?));
+            }
+            _ => return None,
+        }
+    }
+    match lines {
+        Some(_) if offset.is_some() || length.is_some() => None,
+        Some((first, last)) if first > 0 && first <= last => Some(Range::Lines { first, last }),
+        Some(_) => None,
+        None => Some(Range::Bytes {
+            offset: offset.unwrap_or(0),
+            length,
+        }),
+    }
+}
+
+/// Cuts a range out; the inner error is the caller's fault, the outer the disk's.
+fn cut(kept: &Kept, range: Range) -> io::Result<Result<Piece, Fault>> {
+    let total = kept.len();
+    let (start, end) = match range {
+        Range::Bytes { offset, length } => {
+            let start = offset.min(total);
+            let end = start.saturating_add(length.unwrap_or(total)).min(total);
+            // At the start of a character, both of them, so that ranges that
+            // meet make the whole.
+            (align(kept, start)?, align(kept, end)?)
+        }
+        Range::Lines { first, last } => lines(kept, first, last)?,
+    };
+    if end - start > MOST {
+        let message = format!(
+            "{} bytes are too many for one read of at most {MOST}; read ranges",
+            end - start
+        );
+        return Ok(Err(
+            Fault::invalid_params(message).with(json!({ "total": total }))
+        ));
+    }
+    Ok(Ok(Piece {
+        bytes: kept.read(start, (end - start) as usize)?,
+        offset: start,
+        total,
+    }))
+}
+
+/// The start of the character that `offset` is in; itself if that is no UTF-8.
+fn align(kept: &Kept, offset: u64) -> io::Result<u64> {
+    let before = offset.min(3);
+    let bytes = kept.read(offset - before, before as usize + 1)?;
+    let continues = |byte: u8| byte & 0xc0 == 0x80;
+    if bytes.len() as u64 <= before {
+        return Ok(offset);
+    }
+    let mut back = 0;
+    while back < before && continues(bytes[(before - back) as usize]) {
+        back += 1;
+    }
+    if continues(bytes[(before - back) as usize]) {
+        return Ok(offset);
+    }
+    Ok(offset - back)
+}
+
+/// Where the lines from `first` to `last` are, both counted from 1.
+fn lines(kept: &Kept, first: u64, last: u64) -> io::Result<(u64, u64)> {
+    let (mut line, mut at) = (1, 0);
+    let mut start = if first == 1 { Some(0) } else { None };
+    loop {
+        let piece = kept.read(at, 1 << 20)?;
+        if piece.is_empty() {
+            return Ok((start.unwrap_or(at), at));
+        }
+        for (index, _) in piece.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
+            let next = at + index as u64 + 1;
+            if line == last {
+                return Ok((start.unwrap_or(next), next));
+            }
+            line += 1;
+            if line == first {
+                start = Some(next);
+            }
+        }
+        at += piece.len() as u64;
+    }
+}
+
+fn contents(uri: &str, piece: Piece) -> Map<String, Value> {
+    let length = piece.bytes.len();
+    let mut content = match String::from_utf8(piece.bytes) {
+        Ok(text) => json!({ "uri": uri, "mimeType": "text/plain", "text": text }),
+        Err(error) => json!({
+            "uri": uri,
+            "mimeType": "application/octet-stream",
+            "blob": STANDARD.encode(error.as_bytes()),
+        }),
+    };
+    content["_meta"] = json!({
+        "dev.hotcell/range": { "offset": piece.offset, "length": length, "total": piece.total },
+    });
+    Map::from_iter([("contents".to_owned(), json!([content]))])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Spool;
+
+    fn kept(text: &str) -> Kept {
+        let mut spool = Spool::default();
+        spool.add(text.as_bytes());
+        spool.finish().unwrap()
+    }
+
+    fn read(kept: &Kept, query: &str) -> String {
+        let piece = cut(kept, parse_range(query).unwrap()).unwrap().unwrap();
+        String::from_utf8(piece.bytes).unwrap()
+    }
+
+    #[test]
+    fn ranges_that_meet_make_the_whole_and_cut_no_character() {
+        let text = "aé€😀z".repeat(5);
+        let kept = kept(&text);
+        for step in 1..9 {
+            let mut all = String::new();
+            for offset in (0..text.len()).step_by(step) {
+                all += &read(&kept, &format!("offset={offset}&length={step}"));
+            }
+            assert_eq!(all, text, "in steps of {step}");
+        }
+    }
+
+    #[test]
+    fn lines_are_counted_from_one_and_both_ends_count() {
+        let kept = kept("one\ntwo\nthree\nfour");
+        assert_eq!(read(&kept, "lines=2-3"), "two\nthree\n");
+        assert_eq!(read(&kept, "lines=1"), "one\n");
+        assert_eq!(read(&kept, "lines=4-"), "four");
+        assert_eq!(read(&kept, "lines=9-12"), "");
+        assert_eq!(read(&kept, ""), "one\ntwo\nthree\nfour");
+    }
+
+    #[test]
+    fn what_is_no_range_is_refused() {
+        for query in [
+            "lines=0-3",
+            "lines=3-2",
+            "offset=-1",
+            "offset=1&lines=2-3",
+            "x=1",
+            "offset",
+            "lines=a-b",
+        ] {
+            assert_eq!(parse_range(query), None, "{query}");
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The tool `run`: code in, what it printed out.
+
+mod params;
+mod recorder;
+mod render;
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::context::Context;
+use super::message::Fault;
+use super::objects::{Answer, Arguments, Boxed, Tool};
+use crate::cell::Requirement;
+use crate::engine::{Engine, Place, Queue, QueueSize, Rejected};
+use crate::language::Surroundings;
+use crate::output::RunOutput;
+use crate::plan::RunPlan;
+use crate::request::RunRequest;
+use crate::run::{OutputEvent, Stdin, Surface};
+use crate::store::Store;
+
+pub use params::Params;
+use recorder::{HEARTBEAT, Recorded, Recorder};
+pub use render::{Link, ends, keep, render, render_as, separate};
+
+/// What the server's owner has decided about runs.
+#[derive(Debug, Clone)]
+pub struct RunSettings {
+    pub requirement: Requirement,
+    pub queue: QueueSize,
+    /// Characters of standard output that an answer may hold.
+    pub budget: usize,
+}
+
+impl Default for RunSettings {
+    fn default() -> Self {
+        Self {
+            requirement: Requirement::default(),
+            queue: QueueSize::default(),
+            // Some clients refuse more than 25,000 tokens; this is safely below.
+            budget: 24_000,
+        }
+    }
+}
+
+/// Runs programs for the tools: the engine behind a queue, and the store for what
+/// does not fit. Cheap to make: nothing is looked for before the first run.
+pub struct Runner {
+    engine: OnceLock<Engine>,
+    queue: Queue,
+    settings: RunSettings,
+    store: Arc<Store>,
+}
+
+/// What a run came to, for an answer.
+pub struct Ran {
+    pub output: RunOutput,
+    pub recorded: Recorded,
+}
+
+impl Ran {
+    /// A request that was refused: nothing ran.
+    pub fn refused(kind: &'static str, message: impl Into<String>, hint: Option<String>) -> Self {
+        Self {
+            output: RunOutput::of_rejection(kind, message.into(), hint),
+            recorded: Recorded::default(),
+        }
+    }
+}
+
+impl Runner {
+    pub fn new(settings: RunSettings, store: Arc<Store>) -> Self {
+        Self {
+            engine: OnceLock::new(),
+            queue: Queue::new(settings.queue),
+            settings,
+            store,
+        }
+    }
+
+    pub fn settings(&self) -> &RunSettings {
+        &self.settings
+    }
+
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// The engine, made at the first call. May read files.
+    pub fn engine(&self) -> &Engine {
+        self.engine
+            .get_or_init(|| Engine::new(Surroundings::from_env()))
+    }
+
+    /// Runs a program when its turn comes, and reports to the client meanwhile.
+    ///
+    /// Dropping the future ends the program.
+    pub async fn run(
+        self: &Arc<Self>,
+        request: RunRequest,
+        stdin: Stdin,
+        context: &Context,
+    ) -> Ran {
+        let record = |events| Recorder::new(context).record(events);
+        let never = std::future::pending();
+        let (output, recorded) = self.run_heard(request, stdin, context, never, record).await;
+        Ran {
+            output,
+            recorded: recorded.unwrap_or_default(),
+        }
+    }
+
+    /// Runs a program when its turn comes, until it ends or `stop` does, while `hear`
+    /// takes in what it prints. Nothing is heard of a program that was refused.
+    ///
+    /// Dropping the future ends the program.
+    pub async fn run_heard<F: Future>(
+        self: &Arc<Self>,
+        request: RunRequest,
+        stdin: Stdin,
+        context: &Context,
+        stop: impl Future<Output = ()>,
+        hear: impl FnOnce(mpsc::Receiver<OutputEvent>) -> F,
+    ) -> (RunOutput, Option<F::Output>) {
+        let refused = |kind, message, hint| (RunOutput::of_rejection(kind, message, hint), None);
+        let _place = match self.wait_for_place(context).await {
+            Ok(place) => place,
+            Err(full) => {
+                let hint = "Wait until some of your runs have ended, then try again.";
+                return refused("busy", full.to_string(), Some(hint.to_owned()));
+            }
+        };
+        let plan = match self.plan(request).await {
+            Ok(plan) => plan,
+            Err(rejected) => {
+                let (kind, hint) = (rejected.kind(), rejected.hint());
+                return refused(kind, rejected.to_string(), hint);
+            }
+        };
+        let (events, received) = mpsc::channel(16);
+        let surface = Surface {
+            stdin,
+            events,
+            requirement: self.settings.requirement,
+        };
+        let run = self.engine().run(&plan, surface, stop);
+        let (result, heard) = tokio::join!(run, hear(received));
+        let output = match result {
+            Ok(result) => RunOutput::of_result(&plan, result),
+            Err(error) => RunOutput::of_start_error(&plan, &error),
+        };
+        (output, Some(heard))
+    }
+
+    /// Resolves a request, away from the threads that answer: a runtime that is
+    /// new to us is asked for its path.
+    async fn plan(self: &Arc<Self>, request: RunRequest) -> Result<RunPlan, Rejected> {
+        let this = self.clone();
+        let planned = tokio::task::spawn_blocking(move || this.engine().plan(request)).await;
+        match planned {
+            Ok(planned) => planned,
+            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        }
+    }
+
+    async fn wait_for_place(&self, context: &Context) -> Result<Place, crate::engine::QueueFull> {
+        let enter = self.queue.enter();
+        let mut enter = std::pin::pin!(enter);
+        let mut beat = interval(HEARTBEAT);
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut waited = Duration::ZERO;
+        loop {
+            tokio::select! {
+                biased;
+                place = &mut enter => return place,
+                _ = beat.tick() => {
+                    // Below anything that the run itself will report.
+                    let step = -1.0 / (1.0 + waited.as_secs_f64());
+                    context.report(step, None, Some("waiting for other runs to end"));
+                    waited += HEARTBEAT;
+                }
+            }
+        }
+    }
+}
+
+/// The tool itself.
+pub struct RunTool(pub Arc<Runner>);
+
+impl Tool for RunTool {
+    fn listing(&self) -> Value {
+        listing()
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: Arguments,
+        context: &'a Context,
+    ) -> Boxed<'a, Result<Answer, Fault>> {
+        Box::pin(async move {
+            let runner = &self.0;
+            let ran = match Params::read(arguments, runner.store()) {
+                Ok(Params { request, stdin }) => runner.run(request, stdin, context).await,
+                Err(error) => Ran::refused("invalid_request", error.message, error.hint),
+            };
+            Ok(Answer::Complete(render(ran, runner)))
+        })
+    }
+}
+
+fn listing() -> Value {
+    json!({
+        "name": "run",
+        "title": "Run code",
+        "description": "Run a program in a fresh sandbox: no network, no files of the host, nothing kept. \
+            Returns stdout, stderr and how it ended.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "code": { "type": "string", "description": "The whole program; print what you want to see" },
+                "language": { "type": "string", "description": "python, javascript, bash, ...; may be left out if the code has a #! line" },
+                "args": { "type": "array", "items": { "type": "string" } },
+                "stdin": { "type": "string" },
+                "files": {
+                    "type": "object",
+                    "description": "Placed in the working directory: path → text, {\"base64\"} or {\"uri\": \"run://…\"}",
+                },
+                "timeout": { "type": "number", "description": "Seconds, default 30" },
+            },
+            "required": ["code"],
+        },
+        "annotations": {
+            "title": "Run code",
+            "readOnlyHint": false,
+            "destructiveHint": true,
+            "idempotentHint": false,
+            "openWorldHint": false,
+        },
+    })
+}

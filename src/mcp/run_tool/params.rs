@@ -1,0 +1,168 @@
+//! The arguments of `run`, checked.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use crate::mcp::objects::Arguments;
+use crate::mcp::outputs;
+use crate::request::{AskedLimits, CellPath, InputFile, RequestError, RunRequest, parse_duration};
+use crate::run::Stdin;
+use crate::store::Store;
+
+pub struct Params {
+    pub request: RunRequest,
+    pub stdin: Stdin,
+}
+
+/// Why the arguments cannot be used, for a model to read and mend.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Misfit {
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+const KNOWN: [&str; 6] = ["code", "language", "args", "stdin", "files", "timeout"];
+
+impl Params {
+    pub fn read(mut arguments: Arguments, store: &Store) -> Result<Self, Misfit> {
+        if let Some(unknown) = arguments.keys().find(|key| !KNOWN.contains(&key.as_str())) {
+            let unknown: String = unknown.chars().take(40).collect();
+            return Err(Misfit {
+                message: format!("there is no parameter {unknown:?}"),
+                hint: Some(format!("The parameters are {}.", KNOWN.join(", "))),
+            });
+        }
+        // A null is what some clients send for a parameter that was left out.
+        let mut take = |key| arguments.remove(key).filter(|value| !value.is_null());
+        let code = text("code", take("code"))?.unwrap_or_default();
+        let mut request = RunRequest::new(code).map_err(|error| match error {
+            RequestError::EmptyCode => Misfit {
+                message: error.to_string(),
+                hint: Some("Give the program in `code`.".to_owned()),
+            },
+            error => misfit(error),
+        })?;
+        if let Some(language) = text("language", take("language"))? {
+            request = request.language(language);
+        }
+        request = request.args(args(take("args"))?).map_err(misfit)?;
+        request = request
+            .files(files(take("files"), store)?)
+            .map_err(misfit)?;
+        let limits = AskedLimits {
+            timeout: timeout(take("timeout"))?,
+            ..AskedLimits::default()
+        };
+        request = request.limits(limits).map_err(misfit)?;
+        let stdin = match text("stdin", take("stdin"))? {
+            Some(text) if !text.is_empty() => Stdin::Bytes(text.into_bytes()),
+            _ => Stdin::Empty,
+        };
+        Ok(Self { request, stdin })
+    }
+}
+
+fn misfit(error: RequestError) -> Misfit {
+    Misfit {
+        message: error.to_string(),
+        hint: error.hint(),
+    }
+}
+
+fn must_be(name: &str, expected: &str) -> Misfit {
+    Misfit {
+        message: format!("`{name}` must be {expected}"),
+        hint: None,
+    }
+}
+
+fn text(name: &str, value: Option<Value>) -> Result<Option<String>, Misfit> {
+    match value {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(must_be(name, "a string")),
+    }
+}
+
+fn args(value: Option<Value>) -> Result<Vec<String>, Misfit> {
+    let wrong = || must_be("args", "a list of strings");
+    match value {
+        None => Ok(Vec::new()),
+        Some(Value::Array(items)) => items
+            .into_iter()
+            .map(|item| match item {
+                Value::String(text) => Ok(text),
+                // What a model writes when it means "3".
+                Value::Number(number) => Ok(number.to_string()),
+                _ => Err(wrong()),
+            })
+            .collect(),
+        Some(_) => Err(wrong()),
+    }
+}
+
+fn timeout(value: Option<Value>) -> Result<Option<Duration>, Misfit> {
+    let wrong = || must_be("timeout", "a number of seconds above zero");
+    match value {
+        None => Ok(None),
+        Some(Value::Number(number)) => {
+            let seconds = number.as_f64().filter(|seconds| *seconds > 0.0);
+            let seconds = seconds.ok_or_else(wrong)?;
+            // Too long for a Duration is also longer than any maximum.
+            let asked = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+            Ok(Some(asked.max(Duration::from_millis(1))))
+        }
+        Some(Value::String(text)) => parse_duration(&text).map(Some).map_err(|_| wrong()),
+        Some(_) => Err(wrong()),
+    }
+}
+
+fn files(value: Option<Value>, store: &Store) -> Result<Vec<InputFile>, Misfit> {
+    let entries = match value {
+        None => return Ok(Vec::new()),
+        Some(Value::Object(entries)) => entries,
+        Some(_) => return Err(must_be("files", "an object of paths and contents")),
+    };
+    let mut files = Vec::new();
+    for (path, content) in entries {
+        let cell_path = CellPath::parse(&path).map_err(|error| misfit(error.into()))?;
+        let bytes = content_of(&path, content, store)?;
+        files.push(InputFile::from_bytes(cell_path, bytes));
+    }
+    Ok(files)
+}
+
+fn content_of(path: &str, content: Value, store: &Store) -> Result<Vec<u8>, Misfit> {
+    let name = format!("files[{path:?}]");
+    let member = |key: &str| content.get(key).and_then(Value::as_str);
+    if let Value::String(text) = content {
+        return Ok(text.into_bytes());
+    }
+    if let Some(encoded) = member("base64") {
+        let decoded = STANDARD.decode(encoded.trim());
+        return decoded.map_err(|_| must_be(&name, "base64 text under `base64`"));
+    }
+    let Some(uri) = member("uri") else {
+        return Err(must_be(
+            &name,
+            "text, or an object with `base64`, or one with the `uri` of an earlier output",
+        ));
+    };
+    match outputs::whole(store, uri) {
+        Some(Ok(bytes)) => Ok(bytes),
+        Some(Err(error)) => Err(Misfit {
+            message: format!("cannot read `{uri}`: {error}"),
+            hint: None,
+        }),
+        None => Err(Misfit {
+            message: format!("there is no output `{}`", uri.escape_debug()),
+            hint: Some("Output is kept for a while only; run the program again.".to_owned()),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,260 @@
+//! What each method does.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::{Peer, Server};
+use crate::mcp::context::{Context, LogLevel};
+use crate::mcp::era::{Era, Revision, SUPPORTED};
+use crate::mcp::message::{Fault, Request};
+use crate::mcp::objects::{Answer, Arguments};
+use crate::mcp::session::Session;
+
+/// Entries on one page of a list.
+const PAGE: usize = 100;
+/// Values that a completion may have.
+const MOST_VALUES: usize = 100;
+/// Resources that one session may watch.
+const MOST_WATCHED: usize = 1000;
+
+type Members = Map<String, Value>;
+
+impl Server {
+    pub(super) fn discover(&self) -> Members {
+        let mut result = members([
+            ("supportedVersions", json!(SUPPORTED)),
+            ("capabilities", capabilities()),
+        ]);
+        self.add_instructions(&mut result);
+        result
+    }
+
+    pub(super) fn initialize(
+        &self,
+        revision: Revision,
+        request: &Request,
+        peer: &Peer,
+    ) -> Result<Members, Fault> {
+        if !request
+            .params
+            .get("protocolVersion")
+            .is_some_and(Value::is_string)
+        {
+            return Err(Fault::invalid_params("`protocolVersion` must be a string"));
+        }
+        let client = request.params.get("capabilities");
+        let client = client.and_then(Value::as_object).cloned();
+        peer.session.open(revision, client.unwrap_or_default());
+        let mut result = members([
+            ("protocolVersion", revision.name().into()),
+            ("capabilities", capabilities()),
+            ("serverInfo", self.identity.to_value()),
+        ]);
+        self.add_instructions(&mut result);
+        Ok(result)
+    }
+
+    fn add_instructions(&self, result: &mut Members) {
+        if let Some(instructions) = &self.identity.instructions {
+            result.insert("instructions".to_owned(), instructions.as_str().into());
+        }
+    }
+
+    pub(super) fn list(&self, request: &Request) -> Result<Members, Fault> {
+        let catalog = self.catalog();
+        let (name, entries): (&str, Vec<Value>) = match request.method.as_str() {
+            "tools/list" => ("tools", each(&catalog.tools, |tool| tool.listing())),
+            "prompts/list" => ("prompts", each(&catalog.prompts, |prompt| prompt.listing())),
+            "resources/list" => (
+                "resources",
+                each(&catalog.resources, |found| found.listing()),
+            ),
+            _ => (
+                "resourceTemplates",
+                each(&catalog.templates, |template| template.listing()),
+            ),
+        };
+        let start = match request.params.get("cursor") {
+            None => 0,
+            Some(cursor) => page(cursor, entries.len())
+                .ok_or_else(|| Fault::invalid_params("`cursor` is not one of ours"))?,
+        };
+        let end = entries.len().min(start + PAGE);
+        let mut result = members([(name, entries[start..end].into())]);
+        if end < entries.len() {
+            result.insert("nextCursor".to_owned(), format!("p{end}").into());
+        }
+        Ok(result)
+    }
+
+    pub(super) async fn use_object(
+        self: &Arc<Self>,
+        era: Era,
+        request: Request,
+        peer: &Peer,
+    ) -> Result<Members, Fault> {
+        let catalog = self.catalog();
+        let key = if request.method == "resources/read" {
+            "uri"
+        } else {
+            "name"
+        };
+        let name = string(&request.params, key)?.to_owned();
+        let arguments = if key == "uri" {
+            Arguments::new()
+        } else {
+            arguments(&request.params)?
+        };
+        let method = request.method.clone();
+        let context = Context::new(self, era, request, peer);
+        let answer = match method.as_str() {
+            "tools/call" => {
+                let tool = catalog.tools.get(&name);
+                let tool = tool.ok_or_else(|| unknown("tool", &name))?;
+                tool.call(arguments, &context).await?
+            }
+            "prompts/get" => {
+                let prompt = catalog.prompts.get(&name);
+                let prompt = prompt.ok_or_else(|| unknown("prompt", &name))?;
+                prompt.get(arguments, &context).await?
+            }
+            _ => {
+                let resource = catalog.resource(&name);
+                let resource = resource.ok_or_else(|| no_resource(&name))?;
+                resource.read(&name, &context).await?
+            }
+        };
+        match answer {
+            Answer::Complete(result) => Ok(result),
+            Answer::InputRequired { requests, state } if era.is_modern() => {
+                let mut result = members([
+                    ("resultType", "input_required".into()),
+                    ("inputRequests", requests.into()),
+                ]);
+                if let Some(state) = state {
+                    result.insert("requestState".to_owned(), state.into());
+                }
+                Ok(result)
+            }
+            Answer::InputRequired { .. } => Err(Fault::new(
+                Fault::INTERNAL,
+                "this needs an answer that cannot be asked for in this revision",
+            )),
+        }
+    }
+
+    pub(super) async fn complete(&self, request: &Request) -> Result<Members, Fault> {
+        let bad = Fault::invalid_params;
+        let reference = request.params.get("ref").and_then(Value::as_object);
+        let reference = reference.ok_or_else(|| bad("`ref` must be an object"))?;
+        let argument = request.params.get("argument").and_then(Value::as_object);
+        let argument = argument.ok_or_else(|| bad("`argument` must be an object"))?;
+        let (name, begun) = (string(argument, "name")?, string(argument, "value")?);
+        let catalog = self.catalog();
+        let mut values = match string(reference, "type")? {
+            "ref/prompt" => {
+                let prompt = string(reference, "name")?;
+                let found = catalog.prompts.get(prompt);
+                let found = found.ok_or_else(|| unknown("prompt", prompt))?;
+                found.complete(name, begun).await
+            }
+            "ref/resource" => {
+                let uri = string(reference, "uri")?;
+                let found = catalog.templates.get(uri);
+                let found = found.or_else(|| catalog.resources.get(uri));
+                found
+                    .ok_or_else(|| no_resource(uri))?
+                    .complete(name, begun)
+                    .await
+            }
+            _ => return Err(bad("`ref.type` must be `ref/prompt` or `ref/resource`")),
+        };
+        let total = values.len();
+        values.truncate(MOST_VALUES);
+        let completion =
+            json!({ "values": values, "total": total, "hasMore": total > MOST_VALUES });
+        Ok(members([("completion", completion)]))
+    }
+
+    pub(super) fn watch(&self, request: &Request, session: &Session) -> Result<Members, Fault> {
+        let uri = string(&request.params, "uri")?;
+        if self.catalog().resource(uri).is_none() {
+            return Err(no_resource(uri));
+        }
+        if session.watched() >= MOST_WATCHED {
+            return Err(Fault::invalid_params(format!(
+                "at most {MOST_WATCHED} resources can be watched"
+            )));
+        }
+        session.watch(uri.to_owned());
+        Ok(Map::new())
+    }
+}
+
+pub(super) fn unwatch(request: &Request, session: &Session) -> Result<Members, Fault> {
+    session.unwatch(string(&request.params, "uri")?);
+    Ok(Map::new())
+}
+
+pub(super) fn set_level(request: &Request, session: &Session) -> Result<Members, Fault> {
+    let level = LogLevel::parse(string(&request.params, "level")?);
+    session.set_log_level(level.ok_or_else(|| Fault::invalid_params("no such log level"))?);
+    Ok(Map::new())
+}
+
+/// What the methods of both eras do.
+fn capabilities() -> Value {
+    json!({
+        "tools": { "listChanged": true },
+        "resources": { "subscribe": true, "listChanged": true },
+        "prompts": { "listChanged": true },
+        "completions": {},
+        "logging": {},
+    })
+}
+
+fn each<T: ?Sized>(
+    objects: &BTreeMap<String, Arc<T>>,
+    listing: impl Fn(&T) -> Value,
+) -> Vec<Value> {
+    objects.values().map(|object| listing(object)).collect()
+}
+
+fn page(cursor: &Value, entries: usize) -> Option<usize> {
+    let start: usize = cursor.as_str()?.strip_prefix('p')?.parse().ok()?;
+    (start.is_multiple_of(PAGE) && start < entries).then_some(start)
+}
+
+fn arguments(params: &Members) -> Result<Arguments, Fault> {
+    match params.get("arguments") {
+        None => Ok(Arguments::new()),
+        Some(Value::Object(arguments)) => Ok(arguments.clone()),
+        Some(_) => Err(Fault::invalid_params("`arguments` must be an object")),
+    }
+}
+
+fn string<'a>(params: &'a Members, key: &str) -> Result<&'a str, Fault> {
+    params
+        .get(key)
+        .and_then(Value::as_str)
+        .ok_or_else(|| Fault::invalid_params(format!("`{key}` must be a string")))
+}
+
+fn unknown(kind: &str, name: &str) -> Fault {
+    let name: String = name.chars().take(128).collect();
+    Fault::invalid_params(format!("unknown {kind}: {name}"))
+}
+
+fn no_resource(uri: &str) -> Fault {
+    let uri: String = uri.chars().take(400).collect();
+    Fault::invalid_params(format!("resource not found: {uri}")).with(json!({ "uri": uri }))
+}
+
+fn members<const N: usize>(entries: [(&str, Value); N]) -> Members {
+    let entries = entries.into_iter();
+    entries
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect()
+}

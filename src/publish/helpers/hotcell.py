@@ -1,0 +1,95 @@
+"""What a published script can say beside what it prints. See docs/publish.md."""
+
+import base64
+import json
+import os
+import sys
+
+_mark = os.environ.get("HOTCELL_TALK", "")
+
+
+def _load(name):
+    with open(os.path.join("/workspace", name), encoding="utf-8") as file:
+        return json.load(file)
+
+
+arguments = _load("arguments.json")
+client = json.loads(os.environ.get("HOTCELL_CLIENT", "{}"))
+uri = os.environ.get("HOTCELL_URI")
+
+
+def say(**message):
+    """Says one thing of the protocol between scripts and hotcell."""
+    sys.stdout.write(_mark + json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def text(text, **more):
+    say(type="text", text=text, **more)
+
+
+def image(data, mime="image/png", **more):
+    say(type="image", data=base64.b64encode(data).decode(), mimeType=mime, **more)
+
+
+def audio(data, mime="audio/wav", **more):
+    say(type="audio", data=base64.b64encode(data).decode(), mimeType=mime, **more)
+
+
+def resource(uri, content, mime=None, **more):
+    inner = {"uri": uri}
+    if mime:
+        inner["mimeType"] = mime
+    if isinstance(content, bytes):
+        inner["blob"] = base64.b64encode(content).decode()
+    else:
+        inner["text"] = content
+    say(type="resource", resource=inner, **more)
+
+
+def link(uri, name, **more):
+    say(type="resource_link", uri=uri, name=name, **more)
+
+
+def structured(content):
+    say(type="structured", content=content)
+
+
+def progress(done, total=None, message=None):
+    report = {"progress": done, "total": total, "message": message}
+    say(type="progress", **{key: value for key, value in report.items() if value is not None})
+
+
+def log(data, level="info"):
+    say(type="log", level=level, data=data)
+
+
+def changed(what):
+    """Tells clients to look again: "tools", "prompts", "resources", or one address."""
+    say(type="changed", what=what)
+
+
+def ask_all(questions):
+    """Asks the client; {key: {"method": ..., "params": ...}} comes back as {key: result}.
+
+    While an answer is missing this does not return: the script ends here and is
+    started anew when the answers are there."""
+    say(type="ask", questions=questions)
+    answers = _load("answers.json")
+    if any(key not in answers for key in questions):
+        os._exit(0)
+    return {key: answers[key] for key in questions}
+
+
+def ask(key, message, properties, required=None):
+    """Shows the user a form; gives its content, or None if it was not accepted.
+
+    `properties` are the fields as JSON Schema; all are required unless you say which."""
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties) if required is None else required,
+    }
+    question = {"params": {"message": message, "requestedSchema": schema}}
+    answer = ask_all({key: question})[key]
+    return answer.get("content") if answer["action"] == "accept" else None

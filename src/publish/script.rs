@@ -1,0 +1,184 @@
+//! A script as a tool, a prompt or a resource.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::Shared;
+use super::call::{Call, Ended, Input};
+use super::check::check;
+use super::front::{Front, Kind};
+use super::render;
+use crate::mcp::{Answer, Arguments, Boxed, Context, Fault, Prompt, Resource, Tool};
+
+/// A script and what it is published as. Cheap to clone.
+#[derive(Clone)]
+pub struct Script(Arc<Inner>);
+
+struct Inner {
+    front: Front,
+    file_name: String,
+    code: Vec<u8>,
+    shared: Arc<Shared>,
+}
+
+impl Script {
+    pub fn new(front: Front, file_name: String, code: Vec<u8>, shared: Arc<Shared>) -> Self {
+        Self(Arc::new(Inner {
+            front,
+            file_name,
+            code,
+            shared,
+        }))
+    }
+
+    pub fn front(&self) -> &Front {
+        &self.0.front
+    }
+
+    pub fn file_name(&self) -> &str {
+        &self.0.file_name
+    }
+
+    /// Whether both would behave the same.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let (one, other) = (&self.0, &other.0);
+        one.front == other.front && one.file_name == other.file_name && one.code == other.code
+    }
+
+    async fn call(
+        &self,
+        arguments: Arguments,
+        uri: Option<String>,
+        context: &Context,
+    ) -> Result<Ended, Fault> {
+        let inner = &self.0;
+        let call = Call {
+            front: &inner.front,
+            file_name: &inner.file_name,
+            code: &inner.code,
+            shared: &inner.shared,
+            input: Input { arguments, uri },
+            context,
+        };
+        call.carry_out().await
+    }
+
+    /// Values for an argument: the ones written down, or those its schema allows.
+    fn offers(&self, argument: &str, begun: &str) -> Vec<String> {
+        let front = &self.0.front;
+        let mut values = match front.complete.get(argument) {
+            Some(values) => values.clone(),
+            None => {
+                let allowed = &front.schema["properties"][argument]["enum"];
+                let allowed = allowed.as_array().into_iter().flatten();
+                allowed
+                    .filter_map(Value::as_str)
+                    .map(str::to_owned)
+                    .collect()
+            }
+        };
+        let begun = begun.to_lowercase();
+        values.retain(|value| value.to_lowercase().starts_with(&begun));
+        values
+    }
+}
+
+impl Tool for Script {
+    fn listing(&self) -> Value {
+        self.0.front.listing.clone()
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: Arguments,
+        context: &'a Context,
+    ) -> Boxed<'a, Result<Answer, Fault>> {
+        Box::pin(async move {
+            let arguments = Value::Object(arguments);
+            if let Err(wrong) = check(&self.0.front.schema, &arguments) {
+                let why = format!("the arguments do not fit: {wrong}");
+                return Ok(Answer::Complete(render::failure(&why)));
+            }
+            let Value::Object(arguments) = arguments else {
+                return Ok(Answer::Complete(Map::new()));
+            };
+            Ok(match self.call(arguments, None, context).await? {
+                Ended::Ran(ran) => Answer::Complete(render::tool(*ran, &self.0.shared.runner)),
+                Ended::Asks(answer) => answer,
+                Ended::Failed(why) => Answer::Complete(render::failure(&why)),
+            })
+        })
+    }
+}
+
+impl Prompt for Script {
+    fn listing(&self) -> Value {
+        self.0.front.listing.clone()
+    }
+
+    fn get<'a>(
+        &'a self,
+        arguments: Arguments,
+        context: &'a Context,
+    ) -> Boxed<'a, Result<Answer, Fault>> {
+        Box::pin(async move {
+            // A prompt has no way to say that a call went wrong but this one.
+            if arguments.values().any(|value| !value.is_string()) {
+                return Err(Fault::invalid_params("the arguments of a prompt are texts"));
+            }
+            let required = self.0.front.schema["required"].as_array();
+            for name in required.into_iter().flatten().filter_map(Value::as_str) {
+                if !arguments.contains_key(name) {
+                    return Err(Fault::invalid_params(format!("`{name}` is missing")));
+                }
+            }
+            match self.call(arguments, None, context).await? {
+                Ended::Ran(ran) => {
+                    let front = &self.0.front;
+                    render::prompt(*ran, front).map(Answer::Complete)
+                }
+                Ended::Asks(answer) => Ok(answer),
+                Ended::Failed(why) => Err(Fault::new(Fault::INTERNAL, why)),
+            }
+        })
+    }
+
+    fn complete<'a>(&'a self, argument: &'a str, begun: &'a str) -> Boxed<'a, Vec<String>> {
+        Box::pin(async move { self.offers(argument, begun) })
+    }
+}
+
+impl Resource for Script {
+    fn listing(&self) -> Value {
+        self.0.front.listing.clone()
+    }
+
+    fn holds(&self, uri: &str) -> bool {
+        match &self.0.front.kind {
+            Kind::Resource(template) => template.fit(uri).is_some(),
+            Kind::Tool | Kind::Prompt => false,
+        }
+    }
+
+    fn read<'a>(&'a self, uri: &'a str, context: &'a Context) -> Boxed<'a, Result<Answer, Fault>> {
+        Box::pin(async move {
+            let variables = match &self.0.front.kind {
+                Kind::Resource(template) => template.fit(uri).unwrap_or_default(),
+                Kind::Tool | Kind::Prompt => Map::new(),
+            };
+            match self.call(variables, Some(uri.to_owned()), context).await? {
+                Ended::Ran(ran) => {
+                    let mime = self.0.front.mime.as_deref();
+                    render::resource(*ran, uri, mime).map(Answer::Complete)
+                }
+                Ended::Asks(answer) => Ok(answer),
+                Ended::Failed(why) => Err(Fault::new(Fault::INTERNAL, why)),
+            }
+        })
+    }
+
+    fn complete<'a>(&'a self, variable: &'a str, begun: &'a str) -> Boxed<'a, Vec<String>> {
+        Box::pin(async move { self.offers(variable, begun) })
+    }
+}

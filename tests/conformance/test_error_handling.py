@@ -1,0 +1,6 @@
+# --- tool
+# description = "Fails"
+# ---
+import sys
+
+sys.exit("This tool intentionally returns an error for testing")

@@ -1,0 +1,5 @@
+# --- tool
+# description = "Needs a client with a model"
+# needs = ["sampling"]
+# ---
+print("The client can be asked.")

@@ -1,0 +1,193 @@
+//! Failures are told apart by `error.kind` alone (T-E1 to T-E7).
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::raw::Stdio;
+
+fn code(language: &str, code: &str) -> Value {
+    json!({ "code": code, "language": language })
+}
+
+/// The error of a run that must have failed with this status.
+fn error(client: &mut Stdio, arguments: Value, status: &str) -> Value {
+    let result = client.call("run", arguments.clone());
+    let record = &result["structuredContent"];
+    assert_eq!(record["status"], status, "{arguments}: {record}");
+    assert_eq!(result["isError"], true);
+    record["error"].clone()
+}
+
+#[test]
+fn te1_a_program_that_does_not_parse_is_a_syntax_error_with_its_line() {
+    let mut client = Stdio::open(&[]);
+    for (language, file) in [
+        ("python", "main.py"),
+        ("javascript", "main.js"),
+        ("shellscript", "main.sh"),
+    ] {
+        let first = error(&mut client, code(language, "def f(:"), "failed");
+        assert_eq!(first["kind"], "syntax", "{language}: {first}");
+        assert_eq!(first["line"], 1);
+        assert_eq!(first["file"], file);
+    }
+    let second = error(&mut client, code("python", "x = 1\nif x:\ny = 2"), "failed");
+    assert_eq!(
+        (&second["kind"], &second["line"]),
+        (&json!("syntax"), &json!(3))
+    );
+    // What a running program fails to parse is its own exception.
+    for (language, text) in [
+        ("python", "eval('1+')"),
+        ("javascript", "JSON.parse('{')"),
+        ("javascript", "eval('1+')"),
+    ] {
+        let thrown = error(&mut client, code(language, text), "failed");
+        assert_eq!(thrown["kind"], "exception", "{text}: {thrown}");
+        assert_eq!(thrown["line"], 1);
+    }
+}
+
+#[test]
+fn te2_an_import_that_is_not_there_is_a_missing_module_with_its_name() {
+    let mut client = Stdio::open(&[]);
+    for (language, text) in [
+        ("python", "print('before')\nimport nosuchmod_xyz"),
+        ("javascript", "\nrequire('nosuchmod_xyz')"),
+        ("shellscript", "echo before\nnosuchmod_xyz"),
+    ] {
+        let missing = error(&mut client, code(language, text), "failed");
+        assert_eq!(missing["kind"], "missing_module", "{language}: {missing}");
+        assert_eq!(missing["module"], "nosuchmod_xyz");
+        assert_eq!(missing["line"], 2, "{missing}");
+        assert!(missing["hint"].is_string());
+    }
+    let import = "import x from 'nosuchmod_xyz'; console.log(x)";
+    let missing = error(
+        &mut client,
+        json!({ "code": "import('./m.mjs')", "language": "javascript", "files": { "m.mjs": import } }),
+        "failed",
+    );
+    assert_eq!(missing["kind"], "missing_module", "{missing}");
+    assert_eq!(missing["module"], "nosuchmod_xyz");
+}
+
+#[test]
+fn an_exception_or_a_code_of_its_own_is_an_exception_with_its_place() {
+    let mut client = Stdio::open(&[]);
+    for (language, text, line) in [
+        (
+            "python",
+            "def f():\n    raise ValueError('x')\n\nf()",
+            json!(2),
+        ),
+        (
+            "javascript",
+            "function f() {\n  throw new Error('x')\n}\nf()",
+            json!(2),
+        ),
+        ("python", "import sys; sys.exit(3)", Value::Null),
+        ("javascript", "process.exit(3)", Value::Null),
+        ("shellscript", "exit 3", Value::Null),
+    ] {
+        let thrown = error(&mut client, code(language, text), "failed");
+        assert_eq!(thrown["kind"], "exception", "{text}: {thrown}");
+        assert_eq!(thrown["line"], line, "{text}: {thrown}");
+    }
+}
+
+#[test]
+fn te3_a_language_without_its_program_is_a_missing_runtime() {
+    let mut client = Stdio::start_as(&[], |command, home| {
+        let empty = home.join("empty");
+        std::fs::create_dir(&empty).expect("a folder");
+        command.env("PATH", empty);
+    });
+    client.initialize("2025-11-25");
+    for (language, searched) in [
+        ("python", "python3"),
+        ("javascript", "node"),
+        ("shellscript", "bash"),
+    ] {
+        let missing = error(&mut client, code(language, "1"), "rejected");
+        assert_eq!(missing["kind"], "missing_runtime", "{missing}");
+        let message = missing["message"].as_str().expect("text");
+        assert!(message.contains(searched) && message.contains("nothing was executed"));
+    }
+}
+
+#[test]
+fn te4_an_endless_loop_is_a_timeout_in_time() {
+    let mut client = Stdio::open(&[]);
+    // The first run of a process pays for the sandbox's start.
+    client.run(code("python", "1"));
+    for (language, text) in [
+        ("python", "print('first', flush=True)\nwhile True: pass"),
+        ("javascript", "console.log('first'); while(true){}"),
+        ("shellscript", "echo first; while :; do :; done"),
+    ] {
+        let start = Instant::now();
+        let arguments = json!({ "code": text, "language": language, "timeout": 1 });
+        let record = client.run(arguments);
+        let took = start.elapsed();
+        assert_eq!(record["error"]["kind"], "timeout", "{record}");
+        assert_eq!(
+            record["stdout"], "first\n",
+            "what was printed until then is kept"
+        );
+        assert!(took >= Duration::from_secs(1), "{took:?}");
+        // 1.2 s on a machine that does nothing else.
+        assert!(took < Duration::from_secs(4), "{took:?}");
+    }
+}
+
+#[test]
+fn te5_all_memory_at_once_or_bit_by_bit_is_the_same_kind() {
+    let mut client = Stdio::open(&[]);
+    for (language, text) in [
+        ("python", "x = bytearray(10**10)"),
+        ("python", "x = []\nwhile True: x.append(b'y' * 10_000_000)"),
+        ("javascript", "new Uint8Array(4e9).fill(1)"),
+        (
+            "javascript",
+            "const x = []; while (true) x.push(Buffer.alloc(1e7, 1))",
+        ),
+        (
+            "shellscript",
+            "x=$(printf '%9999999s'); while :; do x=$x$x; done",
+        ),
+    ] {
+        let memory = error(&mut client, code(language, text), "memory");
+        assert_eq!(memory["kind"], "memory", "{text}: {memory}");
+    }
+}
+
+#[test]
+fn te6_a_signal_of_its_own_is_a_signal_with_its_name() {
+    let mut client = Stdio::open(&[]);
+    for (language, text) in [
+        ("python", "import os; os.kill(os.getpid(), 11)"),
+        (
+            "javascript",
+            "process.kill(process.pid, 'SIGSEGV'); while(true){}",
+        ),
+        ("shellscript", "kill -SEGV $$"),
+    ] {
+        let record = client.run(code(language, text));
+        assert_eq!(record["status"], "killed", "{record}");
+        assert_eq!(record["error"]["kind"], "signal");
+        assert_eq!(record["signal"], "SIGSEGV");
+    }
+}
+
+#[test]
+fn te7_a_slip_of_the_hand_is_an_unknown_language_with_the_right_one() {
+    let mut client = Stdio::open(&[]);
+    for (asked, meant) in [("pyhton", "python"), ("javascirpt", "javascript")] {
+        let unknown = error(&mut client, code(asked, "1"), "rejected");
+        assert_eq!(unknown["kind"], "unknown_language", "{unknown}");
+        let hint = unknown["hint"].as_str().expect("a hint");
+        assert!(hint.contains(meant), "{hint}");
+    }
+}

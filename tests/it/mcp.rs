@@ -1,0 +1,7 @@
+//! `hotcell serve` on the real binary, over stdio and HTTP.
+
+mod client;
+mod http;
+mod publish;
+mod stdio;
+mod tool;
