@@ -16,6 +16,7 @@ mod check;
 mod folder;
 mod front;
 mod listen;
+mod pace;
 mod render;
 mod script;
 mod seal;

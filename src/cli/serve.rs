@@ -190,7 +190,7 @@ fn build(arguments: &Arguments) -> Result<(Arc<Server>, Option<Folder>), Request
         None => None,
         Some(path) => {
             let folder = Folder::open(path, publisher);
-            let folder = folder.map_err(|source| RequestError::HostFile {
+            let mut folder = folder.map_err(|source| RequestError::HostFile {
                 path: path.clone(),
                 source,
             })?;

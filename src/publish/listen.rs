@@ -9,6 +9,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::ask::Question;
 use super::block;
+use super::pace::Pace;
 use super::seal::Answers;
 use super::talk::{Piece, Talk};
 use crate::mcp::{Change, Context, LogLevel};
@@ -21,9 +22,6 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 const MOST_TEXT: usize = 8 << 20;
 const MOST_BLOCKS: usize = 1000;
 const MOST_BLOCK_BYTES: usize = 16 << 20;
-/// Reports and log lines that a script may send at once, and for each second after.
-const BURST: f64 = 100.0;
-const PER_SECOND: f64 = 50.0;
 /// Changes that one run may announce: each makes clients ask again.
 const MOST_CHANGES: usize = 16;
 
@@ -285,32 +283,5 @@ impl Ear<'_> {
         }
         self.context.server().announce(change);
         Ok(())
-    }
-}
-
-/// How fast a script may speak to the client. What is too fast is not passed on.
-struct Pace {
-    left: f64,
-    since: Instant,
-}
-
-impl Pace {
-    fn new() -> Self {
-        Self {
-            left: BURST,
-            since: Instant::now(),
-        }
-    }
-
-    fn allows(&mut self) -> bool {
-        let now = Instant::now();
-        let gained = now.duration_since(self.since).as_secs_f64() * PER_SECOND;
-        self.left = (self.left + gained).min(BURST);
-        self.since = now;
-        if self.left < 1.0 {
-            return false;
-        }
-        self.left -= 1.0;
-        true
     }
 }
