@@ -11,7 +11,6 @@ mod hostile_server;
 mod languages;
 mod limits;
 mod mcp;
-mod publish;
 mod raw;
 mod readme;
 mod report;
