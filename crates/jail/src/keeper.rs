@@ -76,8 +76,9 @@ impl Keeper {
                     dying: Vec::new(),
                 }
                 .run();
+                let nothing_left = groups.remove();
                 if let Some(sweeper) = sweeper {
-                    sweeper.dismiss(groups.remove());
+                    sweeper.dismiss(nothing_left);
                 }
             })?;
         Ok(Self {

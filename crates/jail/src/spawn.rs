@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, Gid, Uid};
 use rustix::net::RecvFlags;
 use rustix::process::{Signal, pidfd_send_signal};
@@ -91,7 +92,9 @@ impl Jail {
 
     /// Whether [`Jail::spawn`] will not have to start a spawner.
     pub fn is_started(&self) -> bool {
-        self.lock().is_some()
+        self.lock()
+            .as_ref()
+            .is_some_and(|spawner| is_there(spawner))
     }
 
     /// Asks for a cell. Blocks only if a spawner has to start first.
@@ -142,7 +145,7 @@ impl Jail {
 
     fn spawner(&self) -> Result<Arc<OwnedFd>, JailError> {
         let mut spawner = self.lock();
-        if let Some(running) = &*spawner {
+        if let Some(running) = spawner.as_ref().filter(|spawner| is_there(spawner)) {
             return Ok(running.clone());
         }
         let spec = SpawnerSpec {
@@ -345,6 +348,12 @@ fn is_host_root() -> io::Result<bool> {
         ["0", "0", ..] => Err(io::ErrorKind::PermissionDenied.into()),
         _ => Ok(false),
     }
+}
+
+/// Whether the spawner at the other end lives.
+fn is_there(socket: &OwnedFd) -> bool {
+    let mut fds = [PollFd::new(socket, PollFlags::RDHUP)];
+    matches!(poll(&mut fds, Some(&Timespec::default())), Ok(0))
 }
 
 /// Lets the cell open its own pipes by name, as in `echo > /dev/stderr`.

@@ -46,8 +46,13 @@ pub fn main() -> ! {
     };
     let sweeper: Vec<_> = sweeper.iter().map(AsFd::as_fd).collect();
     if wire::send(control.as_fd(), READY, &sweeper).is_ok() {
-        while let Ok(Some(message)) = wire::receive(control.as_fd(), RecvFlags::empty()) {
-            spawner.serve(message);
+        loop {
+            match wire::receive(control.as_fd(), RecvFlags::empty()) {
+                Ok(Some(message)) => spawner.serve(message),
+                // No room for its descriptors: that request is lost, the others are not.
+                Err(error) if error.raw_os_error() == Some(libc::EMFILE) => {}
+                Ok(None) | Err(_) => break,
+            }
         }
     }
     sys::exit_now(0);

@@ -6,8 +6,9 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg,
+    sendmsg, socketpair,
 };
 
 /// More descriptors than any of our messages has.
@@ -61,6 +62,10 @@ pub fn receive(socket: BorrowedFd<'_>, flags: RecvFlags) -> io::Result<Option<Me
             Err(Errno::INTR) => continue,
             // The other end died with our message unread: it is gone all the same.
             Err(Errno::CONNRESET) => return Ok(None),
+            // The kernel drops descriptors that we have no room for, and says it here alone.
+            Ok(received) if received.flags.contains(ReturnFlags::CTRUNC) => {
+                return Err(Errno::MFILE.into());
+            }
             other => break other?.bytes,
         }
     };

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::client::{Client, hello, is_running, marker, modern, sleeper, wait_until_running};
+use crate::support::left::spawner;
 
 #[test]
 fn both_eras_are_served_in_one_process_in_any_order() {
@@ -258,5 +259,26 @@ fn a_client_that_reads_nothing_and_ends_keeps_nothing_alive() {
             "it waits for ever"
         );
         std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_server_whose_spawner_is_killed_loses_what_runs_and_goes_on() {
+    let mut client = Client::open(&[]);
+    let marker = marker("spawner");
+    let waiting = client.post(
+        "tools/call",
+        json!({ "name": "run", "arguments": sleeper(&marker) }),
+    );
+    wait_until_running(&marker, true);
+    let spawner = spawner(client.child.id()).expect("a run has a spawner");
+    let pid = rustix::process::Pid::from_raw(spawner as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let lost = client.answer(waiting);
+    assert_eq!(lost["result"]["structuredContent"]["status"], "lost");
+    wait_until_running(&marker, false);
+    for _ in 0..2 {
+        let again = client.run(json!({ "code": "print(6 * 7)", "language": "python" }));
+        assert_eq!(again["structuredContent"]["stdout"], "42\n", "{again}");
     }
 }
