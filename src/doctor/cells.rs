@@ -26,7 +26,7 @@ pub const DEADLINE: Duration = Duration::from_millis(300);
 
 const MIB: u64 = 1 << 20;
 /// For probes that end, one way or another, long before.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The binary as this process can always open it.
 const OWN_BINARY: &str = "/proc/self/exe";

@@ -66,6 +66,8 @@ struct Spawner {
     has_range: bool,
     /// One network namespace for each slot, made when it is first used.
     networks: HashMap<u32, OwnedFd>,
+    /// The slot whose network namespace we are in.
+    inside: u32,
     /// What could not be had, for every cell to report.
     missing: Vec<Missing>,
 }
@@ -129,6 +131,7 @@ impl Spawner {
             },
             has_range: spec.uid_base.is_some(),
             networks,
+            inside: 0,
             missing,
         };
         Ok((spawner, sweeper))
@@ -210,11 +213,16 @@ impl Spawner {
     }
 
     fn enter_network(&mut self, slot: u32) -> io::Result<()> {
-        if let Some(network) = self.networks.get(&slot) {
-            return sys::enter_network(network.as_fd());
+        if self.inside == slot {
+            return Ok(());
         }
-        sys::unshare(libc::CLONE_NEWNET)?;
-        self.networks.insert(slot, side::open_loopback()?);
+        if let Some(network) = self.networks.get(&slot) {
+            sys::enter_network(network.as_fd())?;
+        } else {
+            sys::unshare(libc::CLONE_NEWNET)?;
+            self.networks.insert(slot, side::open_loopback()?);
+        }
+        self.inside = slot;
         Ok(())
     }
 }

@@ -136,6 +136,7 @@ impl Root {
             let flags = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
             Ok(mount_change("/", flags)?)
         })?;
+        let side = step("starting a child", Side::start)?;
         let opened = match opened {
             Some(opened) => opened,
             None => step("opening the shown trees", || open_trees(view))?,
@@ -159,9 +160,9 @@ impl Root {
             )?;
             Ok(rustix::process::chdir("/tmp")?)
         })?;
-        let side = step("starting a child", || {
+        step("making room for /proc", || {
             fs::create_dir("proc")?;
-            Side::start()
+            side.mount_proc("/tmp/proc")
         })?;
         let overlays = step("filling the root", || fill(opened, &links))?;
         let network = side.finish();

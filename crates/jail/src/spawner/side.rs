@@ -15,31 +15,30 @@ use crate::wire;
 pub struct Side {
     socket: OwnedFd,
     pidfd: OwnedFd,
-    /// Why it has no network namespace to give.
-    refused: Option<io::Error>,
 }
 
 impl Side {
-    /// Starts the child. It mounts its procfs on `proc` in the current folder.
+    /// Starts the child, in the mount namespace that it shall mount in.
     ///
-    /// Kernels refuse a new procfs to those who see none in full already. One of a
-    /// namespace whose only process has ended counts, and shows nothing.
+    /// It makes the network namespace by itself: as a flag of the clone that would
+    /// happen here, before it exists.
     pub fn start() -> io::Result<Self> {
         let (ours, theirs) = wire::pair()?;
-        let mut refused = None;
-        let both = libc::CLONE_NEWPID | libc::CLONE_NEWNET;
-        let cloned = sys::clone_into(both, false).or_else(|error| {
-            refused = Some(error);
-            sys::clone_into(libc::CLONE_NEWPID, false)
-        });
-        match cloned? {
-            Cloned::Child => work(&theirs, refused.is_none()),
+        match sys::clone_into(libc::CLONE_NEWPID, false)? {
+            Cloned::Child => work(&theirs),
             Cloned::Parent { pidfd } => Ok(Self {
                 socket: ours,
                 pidfd,
-                refused,
             }),
         }
+    }
+
+    /// Lets the child mount its procfs on `folder`.
+    ///
+    /// Kernels refuse a new procfs to those who see none in full already. One of a
+    /// namespace whose only process has ended counts, and shows nothing.
+    pub fn mount_proc(&self, folder: &str) -> io::Result<()> {
+        wire::send(self.socket.as_fd(), folder.as_bytes(), &[])
     }
 
     /// Waits for the child and enters the network namespace it made.
@@ -47,24 +46,33 @@ impl Side {
         let mut ended = [PollFd::new(&self.pidfd, PollFlags::IN)];
         while let Err(rustix::io::Errno::INTR) = poll(&mut ended, None) {}
         sys::reap()?;
-        if let Some(error) = self.refused {
-            return Err(error);
-        }
         let message = wire::receive(self.socket.as_fd(), RecvFlags::DONTWAIT)?;
-        let network = message.and_then(|message| message.fds.into_iter().next());
-        let network = network.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let message = message.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let Some(network) = message.fds.into_iter().next() else {
+            let errno = message.bytes.try_into().map_or(0, i32::from_le_bytes);
+            return Err(io::Error::from_raw_os_error(errno));
+        };
         sys::enter_network(network.as_fd())?;
         Ok(network)
     }
 }
 
-fn work(socket: &OwnedFd, has_network: bool) -> ! {
-    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    // Refused where parts of the host's own /proc are masked; each cell tells.
-    let _ = mount("proc", "proc", "proc", flags, None);
-    if has_network && let Ok(network) = open_loopback() {
-        let _ = wire::send(socket.as_fd(), b"network", &[network.as_fd()]);
+fn work(socket: &OwnedFd) -> ! {
+    let network = sys::unshare(libc::CLONE_NEWNET).and_then(|()| open_loopback());
+    if let Ok(Some(folder)) = wire::receive(socket.as_fd(), RecvFlags::empty())
+        && let Ok(folder) = String::from_utf8(folder.bytes)
+    {
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        // Refused where parts of the host's own /proc are masked; each cell tells.
+        let _ = mount("proc", folder, "proc", flags, None);
     }
+    let _ = match network {
+        Ok(network) => wire::send(socket.as_fd(), b"network", &[network.as_fd()]),
+        Err(error) => {
+            let errno = error.raw_os_error().unwrap_or(0);
+            wire::send(socket.as_fd(), &errno.to_le_bytes(), &[])
+        }
+    };
     sys::exit_now(0);
 }
 
