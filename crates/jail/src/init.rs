@@ -16,7 +16,7 @@ pub mod seccomp;
 use std::convert::Infallible;
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{Mode, OFlags};
@@ -35,7 +35,8 @@ pub struct CellParts {
     pub spec: OwnedFd,
     pub stdio: [OwnedFd; 3],
     pub status: OwnedFd,
-    /// The entrance of each control group to join, opened by the server.
+    /// The control group to be born in, and else the entrance of each to join.
+    pub birthplace: Option<OwnedFd>,
     pub join: Vec<OwnedFd>,
 }
 
@@ -127,8 +128,9 @@ fn enter(
         }
         Ok(())
     })?;
-    let keep = [parts.status.as_raw_fd(), root.lifeline.as_raw_fd()];
-    step("closing inherited files", || close_all_but(keep))?;
+    // The standard streams, the status socket, and what tells of the spawner's end.
+    let keep = [0, 1, 2, parts.status.as_raw_fd(), root.lifeline.as_raw_fd()];
+    step("closing inherited files", || sys::close_all_but(&keep))?;
     // From here on nothing may need a capability.
     step("dropping capabilities", caps::drop_all)?;
     step("forbidding new privileges", || {
@@ -212,19 +214,6 @@ fn open_folders(has_proc: bool) -> io::Result<Vec<OwnedFd>> {
     let folders = ["/workspace", "/tmp", "/dev/shm"];
     let proc = has_proc.then_some("/proc");
     folders.into_iter().chain(proc).map(open).collect()
-}
-
-/// Closes what the spawner had open: other cells' networks, its own sockets.
-fn close_all_but(mut keep: [RawFd; 2]) -> io::Result<()> {
-    keep.sort_unstable();
-    let mut next = 3;
-    for fd in keep {
-        if fd > next {
-            sys::close_range(next, fd - 1, false)?;
-        }
-        next = fd + 1;
-    }
-    sys::close_range(next, libc::c_int::MAX, false)
 }
 
 fn c_strings(list: &[std::ffi::OsString]) -> io::Result<Vec<CString>> {

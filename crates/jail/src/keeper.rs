@@ -9,7 +9,6 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
@@ -70,7 +69,7 @@ impl Keeper {
                     launched: Starting::launch().ok(),
                     inbox,
                     wake: reader,
-                    sweep: groups.cgroups.directories(),
+                    groups: groups.clone(),
                     sweeper: None,
                     spawners: Vec::new(),
                     dying: Vec::new(),
@@ -123,15 +122,43 @@ struct Loop {
     inbox: Receiver<Work>,
     wake: OwnedFd,
     /// What a sweeper has to remove once we are gone, and the sweeper.
-    sweep: Vec<PathBuf>,
+    groups: Arc<Groups>,
     sweeper: Option<Sweeper>,
     spawners: Vec<Spawner>,
     dying: Vec<Grave>,
 }
 
+/// A spawner, by what it is now: it may go on as another process. Ended when dropped.
 struct Spawner {
-    child: Child,
+    pid: u32,
     pidfd: OwnedFd,
+}
+
+impl Spawner {
+    fn new(child: &Child) -> io::Result<Self> {
+        let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+        Ok(Self {
+            pid: child.id(),
+            pidfd,
+        })
+    }
+
+    fn kill(&self) {
+        let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
+    }
+
+    /// Whether it has ended, and is reaped now.
+    fn is_gone(&self) -> bool {
+        sys::reap_cell(self.pidfd.as_fd()).unwrap_or(true)
+    }
+}
+
+impl Drop for Spawner {
+    fn drop(&mut self) {
+        self.kill();
+        let _ = poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], None);
+        self.is_gone();
+    }
 }
 
 struct Sweeper {
@@ -164,21 +191,16 @@ impl Loop {
             let open = self.take_work();
             if !open {
                 // What they made ends with them, side by side with the burials.
-                self.spawners
-                    .iter_mut()
-                    .for_each(|spawner| drop(spawner.child.kill()));
+                self.spawners.iter().for_each(Spawner::kill);
             }
             self.dying.retain_mut(Grave::is_occupied);
-            self.spawners
-                .retain_mut(|spawner| !matches!(spawner.child.try_wait(), Ok(Some(_))));
+            self.spawners.retain(|spawner| !spawner.is_gone());
             if !open && self.dying.is_empty() {
                 break;
             }
             self.wait();
         }
-        for mut spawner in self.spawners {
-            let _ = spawner.child.wait();
-        }
+        drop(self.spawners);
         self.sweeper
     }
 
@@ -231,14 +253,18 @@ impl Loop {
         // none of them can outlive us.
         let mut lifeline = None;
         let mut spec = spec.clone();
-        if self.sweeper.is_none() && !self.sweep.is_empty() {
-            spec.sweep.clone_from(&self.sweep);
+        if self.sweeper.is_none() {
+            spec.sweep = self.groups.cgroups.directories();
+        }
+        if !spec.sweep.is_empty() {
             lifeline =
                 Some(pipe_with(PipeFlags::CLOEXEC).map_err(|e| JailError::Spawner(e.into()))?);
         }
         let file = spec.to_memory_file().map_err(JailError::Talk)?;
         let mut fds = vec![file.as_fd()];
         fds.extend(lifeline.iter().map(|(theirs, _)| theirs.as_fd()));
+        let leaf = self.groups.cgroups.leaf();
+        fds.extend(leaf.iter().map(AsFd::as_fd));
         wire::send(ours.as_fd(), b"spec", &fds).map_err(JailError::Talk)?;
         loop {
             let message = wire::receive(ours.as_fd(), RecvFlags::empty());
@@ -257,8 +283,16 @@ impl Loop {
                     break;
                 }
                 UNMAPPED => {
-                    map_range(starting.id(), spec.uid_base).map_err(JailError::Root)?;
+                    map_range(starting.spawner.pid, spec.uid_base).map_err(JailError::Root)?;
                     wire::send(ours.as_fd(), MAPPED, &[]).map_err(JailError::Talk)?;
+                }
+                [b'm', b'o', b'v', b'e', b'd', pid @ ..] => {
+                    let pid = pid.try_into().map_err(|_| JailError::Garbled)?;
+                    let pidfd = message.fds.into_iter().next();
+                    starting.spawner = Spawner {
+                        pid: u32::from_ne_bytes(pid),
+                        pidfd: pidfd.ok_or(JailError::Garbled)?,
+                    };
                 }
                 bytes => match Status::from_bytes(bytes) {
                     Ok(Status::Failed(failed)) => return Err(failed.into()),
@@ -266,39 +300,22 @@ impl Loop {
                 },
             }
         }
-        let child = starting.child.take().ok_or(JailError::SpawnerGone)?;
-        let pid = Pid::from_child(&child);
-        let pidfd =
-            pidfd_open(pid, PidfdFlags::empty()).map_err(|e| JailError::Spawner(e.into()))?;
-        self.spawners.push(Spawner { child, pidfd });
+        self.spawners.push(starting.spawner);
         Ok(ours)
     }
 }
 
-/// A spawner that is not done starting: ended and reaped if it never is.
+/// A spawner that is not done starting.
 struct Starting {
-    child: Option<Child>,
+    spawner: Spawner,
     control: OwnedFd,
 }
 
 impl Starting {
     fn launch() -> io::Result<Self> {
         let (control, theirs) = wire::pair()?;
-        let child = Some(spawner().stdin(theirs).spawn()?);
-        Ok(Self { child, control })
-    }
-
-    fn id(&self) -> u32 {
-        self.child.as_ref().map_or(0, Child::id)
-    }
-}
-
-impl Drop for Starting {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.child {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        let spawner = Spawner::new(&command().stdin(theirs).spawn()?)?;
+        Ok(Self { spawner, control })
     }
 }
 
@@ -348,7 +365,7 @@ impl Grave {
 }
 
 /// Our own binary as a spawner, with nothing of ours in its environment.
-fn spawner() -> Command {
+fn command() -> Command {
     let mut command = Command::new("/proc/self/exe");
     command
         .arg0(SPAWNER)

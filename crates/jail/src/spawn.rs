@@ -49,7 +49,10 @@ impl Host {
         } else {
             None
         };
-        let cgroups = Cgroups::find();
+        let mut cgroups = Cgroups::find();
+        if let Some(uids) = &uids {
+            cgroups.admit(uids.base).map_err(JailError::Cgroup)?;
+        }
         let groups = Arc::new(Groups {
             cgroups,
             slots: Slots::default(),
@@ -120,10 +123,15 @@ impl Jail {
             slot: lease.slot,
             memory: policy.limits.memory,
             processors: policy.limits.cpus.ceil() as u32,
+            birthplace: lease
+                .group
+                .as_ref()
+                .is_some_and(|group| group.birthplace().is_some()),
         };
         let mut fds = vec![spec.as_fd()];
         fds.extend(stdio.iter().map(AsFd::as_fd));
         fds.push(theirs.as_fd());
+        fds.extend(lease.group.iter().filter_map(Group::birthplace));
         fds.extend(lease.group.iter().flat_map(Group::join));
         if let Err(error) = wire::send(spawner.as_fd(), &request.to_bytes(), &fds) {
             // It is gone: the next call starts another.

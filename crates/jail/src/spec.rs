@@ -39,6 +39,8 @@ pub struct SpawnRequest {
     /// What the cell's /proc shall say of the machine.
     pub memory: u64,
     pub processors: u32,
+    /// The descriptors end with the group to start it in, before those to join by.
+    pub birthplace: bool,
 }
 
 /// What comes back on a cell's status socket.
@@ -198,6 +200,7 @@ impl SpawnRequest {
         out.number(self.slot.into());
         out.number(self.memory);
         out.number(self.processors.into());
+        out.number(self.birthplace.into());
         out.0
     }
 
@@ -207,6 +210,7 @@ impl SpawnRequest {
             slot: u32::try_from(input.number()?).map_err(|_| garbled())?,
             memory: input.number()?,
             processors: u32::try_from(input.number()?).map_err(|_| garbled())?,
+            birthplace: input.number()? != 0,
         };
         input.end()?;
         Ok(request)

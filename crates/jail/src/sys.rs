@@ -45,8 +45,13 @@ pub fn fork() -> io::Result<Forked> {
 /// Clones the calling, single-threaded process into new namespaces.
 ///
 /// With `sibling` the child becomes a child of our parent and sends no signal
-/// when it ends; the returned descriptor is its pidfd.
-pub fn clone_into(namespaces: libc::c_int, sibling: bool) -> io::Result<Cloned> {
+/// when it ends; the returned descriptor is its pidfd. With a `group`, the
+/// directory of a version 2 control group, it starts in that.
+pub fn clone_into(
+    namespaces: libc::c_int,
+    sibling: bool,
+    group: Option<BorrowedFd<'_>>,
+) -> io::Result<Cloned> {
     #[repr(C)]
     #[derive(Default)]
     struct CloneArgs {
@@ -58,16 +63,24 @@ pub fn clone_into(namespaces: libc::c_int, sibling: bool) -> io::Result<Cloned> 
         stack: u64,
         stack_size: u64,
         tls: u64,
+        set_tid: u64,
+        set_tid_size: u64,
+        cgroup: u64,
     }
+    const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
     let mut pidfd: RawFd = -1;
     let mut flags = namespaces as u64 | libc::CLONE_PIDFD as u64;
     if sibling {
         flags |= libc::CLONE_PARENT as u64;
     }
+    if group.is_some() {
+        flags |= CLONE_INTO_CGROUP;
+    }
     let args = CloneArgs {
         flags,
         pidfd: (&raw mut pidfd) as u64,
         exit_signal: if sibling { 0 } else { libc::SIGCHLD as u64 },
+        cgroup: group.map_or(0, |group| group.as_raw_fd() as u64),
         ..CloneArgs::default()
     };
     // SAFETY: no CLONE_VM and no new stack, so this is a fork: the child runs on a
@@ -142,6 +155,21 @@ pub fn close_range(first: RawFd, last: RawFd, on_exec: bool) -> io::Result<()> {
     // descriptors are never dropped: they end by exec or `exit_now`.
     let ret = unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) };
     check(ret).map(drop)
+}
+
+/// Closes every descriptor but those in `keep`. For a process that a clone gave
+/// copies of descriptors that are not its own.
+pub fn close_all_but(keep: &[RawFd]) -> io::Result<()> {
+    let mut keep = keep.to_vec();
+    keep.sort_unstable();
+    let mut next = 0;
+    for fd in keep {
+        if fd > next {
+            close_range(next, fd - 1, false)?;
+        }
+        next = fd + 1;
+    }
+    close_range(next, RawFd::MAX, false)
 }
 
 /// Makes `fd` appear as `number`, open across exec.
@@ -297,6 +325,20 @@ pub fn exec(path: &CString, argv: &[CString], env: &[CString]) -> io::Error {
     // SAFETY: both arrays end with a null pointer and their strings outlive the call.
     unsafe { libc::execve(path.as_ptr(), argv.as_ptr(), env.as_ptr()) };
     io::Error::last_os_error()
+}
+
+/// Has this process's access to files checked with the group `gid`, one of its
+/// real, effective or saved ones.
+pub fn set_file_group(gid: u32) -> io::Result<()> {
+    // SAFETY: setfsgid takes an integer and never fails visibly.
+    unsafe { libc::setfsgid(gid) };
+    // SAFETY: the same; an impossible argument reads the id back.
+    let now = unsafe { libc::setfsgid(u32::MAX) };
+    if now as u32 == gid {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
 }
 
 /// Lets files that this *thread* makes belong to `uid` and `gid`, and checks

@@ -2,7 +2,7 @@
 //! a while: an empty procfs, and the first network namespace.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::mount::{MountFlags, mount};
@@ -24,7 +24,7 @@ impl Side {
     /// happen here, before it exists.
     pub fn start() -> io::Result<Self> {
         let (ours, theirs) = wire::pair()?;
-        match sys::clone_into(libc::CLONE_NEWPID, false)? {
+        match sys::clone_into(libc::CLONE_NEWPID, false, None)? {
             Cloned::Child => work(&theirs),
             Cloned::Parent { pidfd } => Ok(Self {
                 socket: ours,
@@ -58,6 +58,9 @@ impl Side {
 }
 
 fn work(socket: &OwnedFd) -> ! {
+    // Whoever waits for the end of the spawner must not wait for us: we keep nothing
+    // of its descriptors, and see its end as that of our socket.
+    let _ = sys::close_all_but(&[socket.as_raw_fd()]);
     let network = sys::unshare(libc::CLONE_NEWNET).and_then(|()| open_loopback());
     if let Ok(Some(folder)) = wire::receive(socket.as_fd(), RecvFlags::empty())
         && let Ok(folder) = String::from_utf8(folder.bytes)

@@ -16,16 +16,14 @@ pub fn start(sweep: &[PathBuf], lifeline: Option<OwnedFd>) -> io::Result<Option<
     let Some(lifeline) = lifeline.filter(|_| !sweep.is_empty()) else {
         return Ok(None);
     };
-    match sys::clone_into(0, true)? {
+    match sys::clone_into(0, true, None)? {
         Cloned::Child => wait_and_sweep(sweep, &lifeline),
         Cloned::Parent { pidfd } => Ok(Some(pidfd)),
     }
 }
 
 fn wait_and_sweep(sweep: &[PathBuf], lifeline: &OwnedFd) -> ! {
-    let lifeline_number = lifeline.as_raw_fd();
-    let _ = sys::close_range(0, lifeline_number - 1, false);
-    let _ = sys::close_range(lifeline_number + 1, libc::c_int::MAX, false);
+    let _ = sys::close_all_but(&[lifeline.as_raw_fd()]);
     while let Err(rustix::io::Errno::INTR) = rustix::io::read(lifeline, &mut [0; 1]) {}
     cgroup::sweep(sweep);
     sys::exit_now(0);
