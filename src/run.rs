@@ -19,7 +19,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
-use tokio::time::{MissedTickBehavior, interval, sleep_until, timeout};
+use tokio::time::{MissedTickBehavior, interval_at, sleep_until, timeout};
 
 use crate::cell::{Cell, Isolation, PlaceError, Requirement, place};
 use crate::plan::RunPlan;
@@ -259,7 +259,7 @@ impl Watch<'_> {
         deadline: Instant,
         mut cancelled: impl Future<Output = ()> + Unpin,
     ) -> Result<End, StartError> {
-        let mut look = interval(WATCH);
+        let mut look = interval_at(tokio::time::Instant::now() + WATCH, WATCH);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {

@@ -74,8 +74,6 @@ fn enter(
     uid: u32,
     mut missing: Vec<Missing>,
 ) -> Result<Infallible, Failed> {
-    // First of all, so that whatever follows is charged to the cell.
-    step("joining the control groups", || join_groups(parts))?;
     step("mapping ids", || {
         ids::map_one(root.host_proc.as_fd(), 65534, uid, uid)?;
         ids::become_nobody()
@@ -89,6 +87,10 @@ fn enter(
     let policy = step("reading the spec", || {
         Policy::from_memory_file(parts.spec.try_clone()?)
     })?;
+    mounts::build(root, slot, &policy.limits, &mut missing)?;
+    // After the mounts, whose structures are ours and the same for every cell; before
+    // anything whose size the program chooses.
+    step("joining the control groups", || join_groups(parts))?;
     // Not by clone: the namespace must start at the group just joined, or
     // /proc/self/cgroup would show the way from the spawner's to it.
     note(
@@ -96,7 +98,6 @@ fn enter(
         Wall::CgroupNamespace,
         sys::unshare(libc::CLONE_NEWCGROUP),
     );
-    mounts::build(root, slot, &policy.limits, &mut missing)?;
     limits::forbid_namespaces(&mut missing);
     if missing.iter().all(|m| m.wall != Wall::Proc) {
         step("closing kernel settings", mounts::seal_settings)?;

@@ -217,26 +217,17 @@ fn many_overlapping_calls_each_get_their_own_answer() {
 #[test]
 fn beyond_the_queue_a_run_is_refused_clearly_and_leaving_it_makes_room() {
     let mut client = Client::open(&["--max-runs", "1", "--max-queue", "1"]);
-    let (first, second) = (marker("queue1"), marker("queue2"));
-    let running = client.post(
-        "tools/call",
-        json!({ "name": "run", "arguments": sleeper(&first) }),
-    );
+    let (first, later) = (marker("queue1"), marker("queue2"));
+    let call = |marker| json!({ "name": "run", "arguments": sleeper(marker) });
+    let running = client.post("tools/call", call(&first));
     wait_until_running(&first, true);
-    let waiting = client.post(
-        "tools/call",
-        json!({ "name": "run", "arguments": sleeper(&second) }),
-    );
-    // In order, so the second one waits already when the third comes.
-    let refused = client.run(json!({ "code": "print(1)", "language": "python" }));
-    let refused = if refused["structuredContent"]["error"]["kind"] == "busy" {
-        refused
-    } else {
-        client.run(json!({ "code": "print(1)", "language": "python" }))
-    };
-    assert_eq!(refused["isError"], true);
-    assert_eq!(refused["structuredContent"]["error"]["kind"], "busy");
-    for id in [waiting, running] {
+    // One of the two finds room to wait, whichever is looked at first; the other does not.
+    let both = [0; 2].map(|_| client.post("tools/call", call(&later)));
+    let refused = client.wait(|message| both.iter().any(|id| message["id"] == *id));
+    let error = &refused["result"]["structuredContent"]["error"];
+    assert_eq!(refused["result"]["isError"], true);
+    assert_eq!(error["kind"], "busy", "{refused}");
+    for id in [both[0], both[1], running] {
         client.send(&json!({
             "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id },
         }));
