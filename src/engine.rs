@@ -4,9 +4,9 @@ mod queue;
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use jail::{Host, Jail, JailError, View};
+use jail::{Host, Jail, JailError, Tree, View};
 
 use crate::language::{LanguageError, MissingRuntime, Registry, Runtime, Surroundings};
 use crate::plan::{Defaults, RunPlan, plan};
@@ -21,7 +21,7 @@ pub struct Engine {
     registry: Registry,
     defaults: Defaults,
     /// Opened when the first cell is needed.
-    host: OnceLock<Arc<Host>>,
+    host: Mutex<Option<Arc<Host>>>,
     /// One for each set of trees that cells have been shown.
     jails: Mutex<HashMap<View, Arc<Jail>>>,
 }
@@ -64,9 +64,21 @@ impl Engine {
             registry: Registry::load(around.config.as_deref()),
             around,
             defaults: Defaults::default(),
-            host: OnceLock::new(),
+            host: Mutex::default(),
             jails: Mutex::default(),
         }
+    }
+
+    /// An engine that already starts what most cells need: those that see `/usr`
+    /// alone. The calling thread must live as long as the engine.
+    pub fn early(around: Surroundings) -> Self {
+        let engine = Self::new(around);
+        // Whether it worked is asked again when it is needed.
+        if let Ok(host) = Host::open_early() {
+            *engine.lock_host() = Some(Arc::new(host));
+            let _ = engine.jail(&[]).map(|jail| jail.start());
+        }
+        engine
     }
 
     pub fn registry(&self) -> &Registry {
@@ -88,14 +100,9 @@ impl Engine {
         Ok(plan(request, definition, &runtime, &self.defaults)?)
     }
 
-    /// Looks at the host, if that has not been done yet. Blocks.
-    pub fn open(&self) -> Result<(), StartError> {
-        Ok(self.host().map(drop)?)
-    }
-
     /// Starts what a plan's cell needs, if it is not there yet. Blocks.
     pub fn warm_up(&self, plan: &RunPlan) -> Result<(), StartError> {
-        Ok(self.jail(plan)?.start()?)
+        Ok(self.jail(&plan.trees)?.start()?)
     }
 
     /// Runs a plan in a cell until it ends or `cancelled` does.
@@ -105,23 +112,27 @@ impl Engine {
         surface: Surface,
         cancelled: impl Future<Output = ()>,
     ) -> Result<RunResult, StartError> {
-        let jail = self.jail(plan)?;
+        let jail = self.jail(&plan.trees)?;
         run::run(jail, self.host()?.cgroups(), plan, surface, cancelled).await
     }
 
-    fn host(&self) -> Result<&Arc<Host>, JailError> {
-        if let Some(host) = self.host.get() {
-            return Ok(host);
+    fn host(&self) -> Result<Arc<Host>, JailError> {
+        let mut host = self.lock_host();
+        if let Some(host) = &*host {
+            return Ok(host.clone());
         }
-        let opened = Arc::new(Host::open()?);
-        Ok(self.host.get_or_init(|| opened))
+        Ok(host.insert(Arc::new(Host::open()?)).clone())
     }
 
-    /// The jail whose cells see what this plan needs to see.
-    fn jail(&self, plan: &RunPlan) -> Result<Arc<Jail>, JailError> {
+    fn lock_host(&self) -> MutexGuard<'_, Option<Arc<Host>>> {
+        self.host.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The jail whose cells see these trees.
+    fn jail(&self, trees: &[Tree]) -> Result<Arc<Jail>, JailError> {
         let host = self.host()?;
         let view = View {
-            trees: plan.trees.clone(),
+            trees: trees.to_vec(),
         };
         let mut jails = self.jails.lock().unwrap_or_else(PoisonError::into_inner);
         let make = || Arc::new(Jail::new(host.clone(), view.clone()));
