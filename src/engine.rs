@@ -70,11 +70,12 @@ impl Engine {
     }
 
     /// An engine that already starts what most cells need: those that see `/usr`
-    /// alone. The calling thread must live as long as the engine.
-    pub fn early(around: Surroundings) -> Self {
-        let engine = Self::new(around);
+    /// alone. For the first thread of a process, which must live as long as the engine.
+    pub fn early() -> Self {
+        let host = Host::open_early();
+        let engine = Self::new(Surroundings::from_env());
         // Whether it worked is asked again when it is needed.
-        if let Ok(host) = Host::open_early() {
+        if let Ok(host) = host {
             *engine.lock_host() = Some(Arc::new(host));
             let _ = engine.jail(&[]).map(|jail| jail.start());
         }

@@ -86,7 +86,7 @@ pub struct Arguments {
 pub fn start_early() -> Option<Engine> {
     let mut words = std::env::args_os().skip(1);
     let is_run = words.next()? == "run" && words.all(|word| word != "--plan");
-    is_run.then(|| Engine::early(Surroundings::from_env()))
+    is_run.then(Engine::early)
 }
 
 pub fn main(arguments: Arguments, engine: Option<Engine>) -> ExitCode {
