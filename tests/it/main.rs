@@ -20,3 +20,4 @@ mod same;
 mod seccomp;
 mod streams;
 mod support;
+mod warm;
