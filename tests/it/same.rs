@@ -35,7 +35,7 @@ fn node_programs_say_the_same_as_without_hotcell() {
 
 #[test]
 fn a_program_that_does_not_say_the_same_would_be_noticed() {
-    let Some((hotcell, plain)) = surroundings() else {
+    let Some((serving, running, plain)) = surroundings() else {
         return;
     };
     if !has("python3") {
@@ -45,8 +45,8 @@ fn a_program_that_does_not_say_the_same_would_be_noticed() {
     let code = "import sys, os\nprint(os.path.exists('/etc/shadow'))\nsys.exit(os.getuid() % 7)";
     let program = Program::of("control.py", code);
     let expected = plain.run(&program);
-    let found = ours::over_mcp(&hotcell, std::slice::from_ref(&program)).remove(0);
-    let cold = ours::cold(&hotcell, &program);
+    let found = ours::over_mcp(&serving, std::slice::from_ref(&program)).remove(0);
+    let cold = ours::cold(&running, &program);
     let told = difference(&expected, &found).expect("it differs");
     assert!(told.contains("stdout") && told.contains("-True"), "{told}");
     assert_eq!(found, cold);
@@ -54,7 +54,7 @@ fn a_program_that_does_not_say_the_same_would_be_noticed() {
 
 /// Runs a folder of programs in all ways and tells of every difference at once.
 fn compare(folder: &str, at_least: usize) {
-    let Some((hotcell, plain)) = surroundings() else {
+    let Some((serving, running, plain)) = surroundings() else {
         return;
     };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -79,8 +79,8 @@ fn compare(folder: &str, at_least: usize) {
     let served: Vec<Program> = served.into_iter().cloned().collect();
     let (expected, cold, over_mcp) = thread::scope(|scope| {
         let expected = scope.spawn(|| in_turns(&programs, |program| plain.run(program)));
-        let cold = scope.spawn(|| in_turns(&programs, |program| ours::cold(&hotcell, program)));
-        let over_mcp = scope.spawn(|| ours::over_mcp(&hotcell, &served));
+        let cold = scope.spawn(|| in_turns(&programs, |program| ours::cold(&running, program)));
+        let over_mcp = scope.spawn(|| ours::over_mcp(&serving, &served));
         [expected, cold, over_mcp]
             .map(|thread| thread.join().expect("no run panics"))
             .into()
@@ -131,13 +131,15 @@ fn in_turns(programs: &[Program], run: impl Fn(&Program) -> Answer + Sync) -> Ve
     })
 }
 
-/// Who asks, and the place beside it where programs run plain.
-fn surroundings() -> Option<(Hotcell, Plain)> {
-    let hotcell = everyone().into_iter().next()?;
+/// Who serves and who runs (root and an ordinary user, if both can), and the place beside them
+/// where programs run plain.
+fn surroundings() -> Option<(Hotcell, Hotcell, Plain)> {
+    let serving = everyone().into_iter().next()?;
+    let running = everyone().pop()?;
     if !rustix::process::getuid().is_root() {
         skip("only root can lay out a plain /workspace to compare with");
         return None;
     }
-    let plain = Plain::new(&hotcell);
-    Some((hotcell, plain))
+    let plain = Plain::new(&serving);
+    Some((serving, running, plain))
 }
