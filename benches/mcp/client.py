@@ -60,10 +60,10 @@ class Server:
             self.process.stdin.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
             self.process.stdin.flush()
 
-    def begin(self, method, params):
+    def begin(self, method, params, waiter=None):
         """Send a request; (id, queue that will hold (arrival, answer), time of sending)."""
         self.next_id += 1
-        waiter = self.waiting[self.next_id] = queue.Queue()
+        waiter = self.waiting[self.next_id] = waiter or queue.Queue()
         sent = now()
         try:
             self.send({"jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params})

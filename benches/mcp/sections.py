@@ -28,7 +28,13 @@ SPIN = {"python": f"import time\nend=time.time()+{SPIN_SECONDS}\nwhile time.time
 NUMPY = "import numpy; print(int(numpy.arange(1010).sum()))"
 PANDAS = "import pandas; print(int(pandas.DataFrame({'a': range(1010)}).a.sum()))"
 SUM_ANSWER = "509545"
+TAGS = 100_000  # each program in flight multiplies a number of its own, from here on, by 1009
 BIG = {"lines": "for _ in range(50000): print('#'*99)", "line": "print('#'*5000000)"}
+
+
+def is_own(text, tag):
+    """Whether an answer holds the product that its program computed, and that of no other program."""
+    return {number for number in map(int, re.findall(r"\d{8,}", text)) if number % 1009 == 0} == {tag * 1009}
 
 
 def say(text):
@@ -117,30 +123,27 @@ class Bench:
 
     def flow(self, server, count):
         """`count` different programs, always `width` of them in flight: what it can sustain."""
-        waiting, right, lost, example = collections.deque(), 0, 0, None
+        answers, asked, right, sent, example = queue.Queue(), {}, 0, 0, None
         self.baseline.restart()
         for _ in range(5):
             self.baseline.sample()
-        begun, spent, started, sent = self.meter.seconds(), self.baseline.cpu_spent(), now(), 0
-        while waiting or sent < count:
-            while sent < count and len(waiting) < self.options.width and now() - started < LOOP_SECONDS:
-                code = f"print({sent} * 1009)"
-                waiting.append((sent * 1009, server.begin("tools/call", server.call_params("python", code))[1]))
+        begun, spent, started = self.meter.seconds(), self.baseline.cpu_spent(), now()
+        while sent < count or asked:
+            if sent < count and len(asked) < self.options.width and now() - started < LOOP_SECONDS:
+                code = f"print({TAGS + sent} * 1009)"
+                asked[server.begin("tools/call", server.call_params("python", code), answers)[0]] = TAGS + sent
                 sent += 1
-            if not waiting:
-                break
-            answer, waiter = waiting.popleft()
-            try:
-                text = text_of(waiter.get(timeout=CALL_SECONDS)[1])
-            except queue.Empty:
-                lost += 1
                 continue
-            if re.findall(r"\d+", text) == [str(answer)]:
+            try:
+                message = answers.get(timeout=CALL_SECONDS)[1]
+                tag = asked.pop(message["id"])
+            except (queue.Empty, KeyError):
+                break  # no answer, or the server is gone: the rest is not right
+            if is_own(text_of(message), tag):
                 right += 1
             else:
-                example = example or f"asked for {answer}, got {text.strip()[:120]!r}"
-        seconds = now() - started
-        return {"calls": sent, "lost": lost, "right_share": right / sent, "example": example, "calls_per_s": sent / seconds,
+                example = example or f"asked for {tag * 1009}, got {text_of(message).strip()[:120]!r}"
+        return {"calls": sent, "right_share": right / sent, "example": example, "calls_per_s": sent / (now() - started),
                 "cpu": self.cpu_since(begun, spent) / sent, "base": self.baseline.denominators()}
 
     def burst(self, server, rounds, size=32):
@@ -150,15 +153,15 @@ class Bench:
         for turn in range(rounds):
             self.baseline.sample()
             time.sleep(.5)
-            numbers = range(turn * size, (turn + 1) * size)
+            tags = range(TAGS + turn * size, TAGS + (turn + 1) * size)
             sent = last = now()
-            waiters = [server.begin("tools/call", server.call_params("python", f"print({n} * 1009)"))[1] for n in numbers]
-            for n, waiter in zip(numbers, waiters):
+            waiters = [server.begin("tools/call", server.call_params("python", f"print({tag} * 1009)"))[1] for tag in tags]
+            for tag, waiter in zip(tags, waiters):
                 try:
                     arrived, message = waiter.get(timeout=CALL_SECONDS)
                 except queue.Empty:
                     continue
-                last, right = max(last, arrived), right + (re.findall(r"\d+", text_of(message)) == [str(n * 1009)])
+                last, right = max(last, arrived), right + is_own(text_of(message), tag)
             times.append(last - sent)
         return {"t": summary(times), "right_share": right / (rounds * size), "base": self.baseline.denominators()}
 
