@@ -47,9 +47,8 @@ fn lines(expected: &str, found: &str) -> String {
     for (sign, lines) in [('-', &expected[same..]), ('+', &found[same..])] {
         for line in lines.iter().take(SHOWN) {
             let line: String = line.chars().take(200).collect();
-            told += &format!("  {sign}{line:?}\n")
-                .replace(&format!("{sign}\""), &format!("{sign}"))
-                .replace("\"\n", "\n");
+            // Escaped, so that what cannot be seen can be.
+            told += &format!("  {sign}{}\n", line.escape_debug());
         }
     }
     told

@@ -1,3 +1,3 @@
 import threading
-threading.Timer(0.05, print, ["tick"]).start()
+threading.Timer(0.4, print, ["tick"]).start()
 print("tock")
