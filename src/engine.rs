@@ -3,13 +3,18 @@
 mod queue;
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use jail::{Host, Jail, JailError, Tree, View};
+use jail::{Host, Jail, JailError, Policy, Tree, View, Zygote};
+use rustix::fs::{MemfdFlags, memfd_create};
 
-use crate::language::{LanguageError, MissingRuntime, Registry, Runtime, Surroundings};
+use crate::language::{Definition, LanguageError, MissingRuntime, Registry, Runtime, Surroundings};
 use crate::plan::{Defaults, RunPlan, plan};
+use crate::pool::Pool;
 use crate::request::{RequestError, RunRequest};
 use crate::run::{self, RunResult, StartError, Surface};
 
@@ -24,6 +29,10 @@ pub struct Engine {
     host: Mutex<Option<Arc<Host>>>,
     /// One for each set of trees that cells have been shown.
     jails: Mutex<HashMap<View, Arc<Jail>>>,
+    /// How many cells wait in each pool; `None` without any.
+    pool_size: Option<usize>,
+    pools: Mutex<HashMap<(View, Zygote), Arc<Pool>>>,
+    library: OnceLock<Option<Arc<OwnedFd>>>,
 }
 
 /// Why a request cannot be run as it is. Nothing was executed.
@@ -58,6 +67,15 @@ impl Rejected {
     }
 }
 
+/// The library of every zygote, as a file without a name.
+fn library() -> Option<Arc<OwnedFd>> {
+    const BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/zygote.so"));
+    let file = memfd_create("zygote", MemfdFlags::CLOEXEC).ok()?;
+    let mut file = File::from(file);
+    file.write_all(BYTES).ok()?;
+    Some(Arc::new(file.into()))
+}
+
 impl Engine {
     pub fn new(around: Surroundings) -> Self {
         Self {
@@ -66,6 +84,17 @@ impl Engine {
             defaults: Defaults::default(),
             host: Mutex::default(),
             jails: Mutex::default(),
+            pool_size: None,
+            pools: Mutex::default(),
+            library: OnceLock::new(),
+        }
+    }
+
+    /// Keeps cells waiting for programs to come.
+    pub fn with_pools(self, size: usize) -> Self {
+        Self {
+            pool_size: Some(size),
+            ..self
         }
     }
 
@@ -114,7 +143,8 @@ impl Engine {
         cancelled: impl Future<Output = ()>,
     ) -> Result<RunResult, StartError> {
         let jail = self.jail(&plan.trees)?;
-        run::run(jail, self.host()?.cgroups(), plan, surface, cancelled).await
+        let (pool, host) = (self.pool(plan)?, self.host()?);
+        run::run(jail, pool, host.cgroups(), plan, surface, cancelled).await
     }
 
     /// Leaves with the process: waits for the cells, and leaves the rest to the kernel
@@ -132,6 +162,52 @@ impl Engine {
             return Ok(host.clone());
         }
         Ok(host.insert(Arc::new(Host::open()?)).clone())
+    }
+
+    /// One plan for each language that is kept warm and can run here. May wait for a
+    /// runtime to say where it is.
+    pub fn warm_plans(&self) -> Vec<RunPlan> {
+        let listed = self.registry.list().into_iter();
+        let warm = listed.filter_map(|listed| listed.definition.ok().filter(|d| d.warm.is_some()));
+        let plan = |definition: &Definition| {
+            let request = RunRequest::new("\n").ok()?.language(definition.id.as_str());
+            self.plan(request).ok()
+        };
+        warm.filter_map(plan).collect()
+    }
+
+    /// Has cells wait for programs like this one. Needs the runtime that will run them.
+    pub fn warm(&self, plan: &RunPlan) -> Result<(), StartError> {
+        if let Some(pool) = self.pool(plan)? {
+            pool.fill();
+        }
+        Ok(())
+    }
+
+    /// The pool whose cells could run this plan.
+    fn pool(&self, plan: &RunPlan) -> Result<Option<Arc<Pool>>, JailError> {
+        let (Some(size), Some(zygote)) = (self.pool_size, &plan.zygote) else {
+            return Ok(None);
+        };
+        let host = self.host()?;
+        let Some(library) = self.library.get_or_init(library) else {
+            return Ok(None);
+        };
+        let view = View {
+            trees: plan.trees.clone(),
+        };
+        let key = (view.clone(), zygote.clone());
+        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        let make = || {
+            let jail = Jail::of_zygote(host, view, zygote.clone(), library.clone());
+            let policy = Policy {
+                argv: Vec::new(),
+                env: Vec::new(),
+                limits: self.defaults.usual_limits(),
+            };
+            Pool::new(jail, policy, size)
+        };
+        Ok(Some(pools.entry(key).or_insert_with(make).clone()))
     }
 
     fn lock_host(&self) -> MutexGuard<'_, Option<Arc<Host>>> {

@@ -136,6 +136,7 @@ fn plan(question: &Question, limits: Limits, timeout: Duration) -> RunPlan {
         timeout,
         output_limit: MIB,
         failure: Failure::default(),
+        zygote: None,
         notes: Vec::new(),
     }
 }

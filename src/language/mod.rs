@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub use definition::{Definition, DefinitionError, Install, Word};
+pub use definition::{Definition, DefinitionError, Install, Tier, Warm, Word};
 pub use failure::{Cause, Diagnosis, Failure};
 pub use registry::{LanguageError, Listed, Registry};
 pub use runtime::{MissingRuntime, PassedOver, Refusal, Runtime};

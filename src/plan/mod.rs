@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use jail::{Limits, Tree};
+use jail::{Limits, Tree, Zygote};
 
 use crate::language::{Definition, Failure, LanguageId, Runtime, Word};
 use crate::request::{CellPath, InputFile, RequestError, RunRequest};
@@ -38,6 +38,8 @@ pub struct RunPlan {
     pub output_limit: u64,
     /// How this program would say why it failed.
     pub failure: Failure,
+    /// The waiting runtime that this run could go on with, if it asks for nothing special.
+    pub zygote: Option<Zygote>,
     /// What the caller should know: limits that were not given as asked.
     pub notes: Vec<String>,
 }
@@ -71,12 +73,19 @@ pub fn plan(
         return Err(RequestError::SamePath(file.path.clone()));
     }
     let file = file_argument(&path);
+    let plain = parts.args.is_empty() && parts.env.is_empty() && path == definition.source.file;
+    let argv = argv(definition, runtime, &file, &parts.args);
+    let env = environment(definition, runtime, parts.env);
+    let zygote = (plain && settled.limits.fit_into(&defaults.usual_limits()))
+        .then(|| zygote(definition, &argv, &env, &parts.code))
+        .flatten();
     Ok(RunPlan {
         language: definition.id.clone(),
         runtime: runtime.clone(),
         trees: runtime.prefix.iter().cloned().collect(),
-        argv: argv(definition, runtime, &file, &parts.args),
-        env: environment(definition, runtime, parts.env),
+        argv,
+        env,
+        zygote,
         source: Source {
             path,
             bytes: parts.code,
@@ -87,6 +96,25 @@ pub fn plan(
         output_limit: settled.output,
         failure: definition.failure.for_file(&file),
         notes: settled.notes,
+    })
+}
+
+/// The runtime that waits for programs like this one.
+fn zygote(
+    definition: &Definition,
+    argv: &[String],
+    env: &BTreeMap<String, String>,
+    code: &[u8],
+) -> Option<Zygote> {
+    let warm = definition.warm.as_ref()?;
+    let tier = warm.tier(&String::from_utf8_lossy(code))?;
+    let variable = |(name, value): (&String, &String)| format!("{name}={value}").into();
+    Some(Zygote {
+        argv: argv.iter().map(Into::into).collect(),
+        env: env.iter().map(variable).collect(),
+        script: definition.source.file.as_str().into(),
+        warm: warm.before.replace("{imports}", &tier.before),
+        fork: warm.after.replace("{imports}", &tier.after),
     })
 }
 

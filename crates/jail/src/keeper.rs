@@ -54,6 +54,7 @@ pub struct Dying {
 enum Work {
     Start {
         spec: SpawnerSpec,
+        library: Option<Arc<OwnedFd>>,
         groups: Arc<Groups>,
         answer: Sender<Result<Arc<Door>, JailError>>,
     },
@@ -75,6 +76,11 @@ impl Door {
     /// Waits until it is known.
     pub fn has_sweeper(&self) -> bool {
         *self.swept.wait()
+    }
+
+    /// Whether it has built its root, and will make cells.
+    pub fn is_built(&self) -> bool {
+        matches!(self.built.get(), Some(Ok(())))
     }
 
     /// Why the spawner never got as far as making cells, if it did not. Waits until
@@ -118,11 +124,13 @@ impl Keeper {
     pub fn start_spawner(
         &self,
         spec: SpawnerSpec,
+        library: Option<Arc<OwnedFd>>,
         groups: Arc<Groups>,
     ) -> Result<Arc<Door>, JailError> {
         let (answer, answered) = mpsc::channel();
         self.tell(Work::Start {
             spec,
+            library,
             groups,
             answer,
         });
@@ -280,10 +288,11 @@ impl Loop {
             match self.inbox.try_recv() {
                 Ok(Work::Start {
                     spec,
+                    library,
                     groups,
                     answer,
                 }) => {
-                    let _ = answer.send(self.start_spawner(spec, &groups));
+                    let _ = answer.send(self.start_spawner(spec, library, &groups));
                     self.groups = Some(groups);
                 }
                 Ok(Work::Bury(dying)) => self.dying.push(Grave {
@@ -351,6 +360,7 @@ impl Loop {
     fn start_spawner(
         &mut self,
         mut spec: SpawnerSpec,
+        library: Option<Arc<OwnedFd>>,
         groups: &Groups,
     ) -> Result<Arc<Door>, JailError> {
         let Launched { spawner, control } = match self.launched.take() {
@@ -373,6 +383,7 @@ impl Loop {
         }
         let file = spec.to_memory_file().map_err(JailError::Talk)?;
         let mut fds = vec![file.as_fd()];
+        fds.extend(library.iter().map(|library| library.as_fd()));
         fds.extend(lifeline.iter().map(|(theirs, _)| theirs.as_fd()));
         let leaf = groups.cgroups.leaf();
         fds.extend(leaf.iter().map(AsFd::as_fd));

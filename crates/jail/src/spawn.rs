@@ -15,7 +15,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 use crate::cgroup::{self, Cgroups, Group, Mode, Usage};
 use crate::error::{Failed, JailError};
 use crate::keeper::{Door, Dying, Keeper, Launched};
-use crate::policy::{Policy, View};
+use crate::policy::{Policy, View, Zygote};
 use crate::slots::{Slots, UidBlock};
 use crate::spec::{Exit, Go, Missing, SpawnRequest, SpawnerSpec, Status};
 use crate::watcher::Watcher;
@@ -91,6 +91,8 @@ impl Host {
 pub struct Jail {
     host: Arc<Host>,
     view: View,
+    /// The runtime whose image the cells have, and its library.
+    zygote: Option<(Zygote, Arc<OwnedFd>)>,
     /// The way to the spawner, if one runs.
     spawner: Mutex<Option<Arc<Door>>>,
 }
@@ -100,20 +102,40 @@ impl Jail {
         Self {
             host,
             view,
+            zygote: None,
             spawner: Mutex::new(None),
         }
     }
 
-    /// Starts a spawner if none runs. It builds its root behind the caller.
+    /// Makes cells that go on with the image of a runtime. `library` is a memory file
+    /// with this crate as a shared library, built with its feature `zygote`.
+    pub fn of_zygote(host: Arc<Host>, view: View, zygote: Zygote, library: Arc<OwnedFd>) -> Self {
+        Self {
+            zygote: Some((zygote, library)),
+            ..Self::new(host, view)
+        }
+    }
+
+    /// Starts a spawner if none runs. It builds its root behind the caller; but a zygote
+    /// is waited for until it has warmed up.
     pub fn start(&self) -> Result<(), JailError> {
-        self.spawner().map(drop)
+        let spawner = self.spawner()?;
+        if self.zygote.is_none() {
+            return Ok(());
+        }
+        match spawner.failure() {
+            Some(failed) => Err(failed.into()),
+            None if spawner.is_built() => Ok(()),
+            None => Err(JailError::SpawnerGone),
+        }
     }
 
     /// Whether [`Jail::spawn`] will not have to start a spawner.
     pub fn is_started(&self) -> bool {
-        self.lock()
-            .as_ref()
-            .is_some_and(|spawner| is_there(spawner))
+        let spawner = self.lock();
+        spawner.as_ref().is_some_and(|spawner| {
+            is_there(spawner) && (self.zygote.is_none() || spawner.is_built())
+        })
     }
 
     /// Asks for a cell. Blocks only if a spawner has to start first.
@@ -178,9 +200,11 @@ impl Jail {
             uid_base: self.host.uids.as_ref().map(|uids| uids.base),
             is_grouped: self.host.cgroups().mode() != Mode::None,
             sweep: Vec::new(),
+            zygote: self.zygote.as_ref().map(|(zygote, _)| zygote.clone()),
         };
+        let library = self.zygote.as_ref().map(|(_, library)| library.clone());
         let groups = self.host.groups.clone();
-        let started = self.host.keeper.start_spawner(spec, groups)?;
+        let started = self.host.keeper.start_spawner(spec, library, groups)?;
         *spawner = Some(started.clone());
         Ok(started)
     }

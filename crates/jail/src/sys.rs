@@ -241,6 +241,10 @@ pub fn reset_signals() -> io::Result<()> {
         // SAFETY: SIG_DFL installs no code of ours; numbers that cannot be set fail alone.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
+    unblock_signals()
+}
+
+pub fn unblock_signals() -> io::Result<()> {
     mask_signals(libc::SIG_UNBLOCK, &(1..=64).collect::<Vec<_>>())
 }
 
@@ -359,6 +363,35 @@ pub fn set_thread_file_ids(uid: u32, gid: u32) -> io::Result<()> {
     } else {
         Err(io::ErrorKind::PermissionDenied.into())
     }
+}
+
+/// Takes a variable out of the environment of a process that has one thread, and has
+/// not looked at it yet.
+#[cfg(feature = "zygote")]
+pub fn take_variable(name: &std::ffi::CStr) -> Option<CString> {
+    // SAFETY: a C string; nobody else touches the environment now.
+    let value = unsafe { libc::getenv(name.as_ptr()) };
+    if value.is_null() {
+        return None;
+    }
+    // SAFETY: getenv returned a C string of the environment.
+    let value = unsafe { std::ffi::CStr::from_ptr(value) }.to_owned();
+    // SAFETY: as for getenv.
+    unsafe { libc::unsetenv(name.as_ptr()) };
+    Some(value)
+}
+
+/// Lets `fd` live across an exec.
+pub fn keep_on_exec(fd: BorrowedFd<'_>) -> io::Result<()> {
+    Ok(rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::empty())?)
+}
+
+/// Takes over a descriptor that whoever started this process left open for us.
+pub fn take_descriptor(number: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: F_GETFD takes two integers and changes nothing, whoever owns the number.
+    check(unsafe { libc::fcntl(number, libc::F_GETFD) }.into())?;
+    // SAFETY: it is open, and named to this process alone, once.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
 /// A C string, or the error for text with a NUL byte in it.
