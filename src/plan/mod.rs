@@ -77,7 +77,7 @@ pub fn plan(
     let argv = argv(definition, runtime, &file, &parts.args);
     let env = environment(definition, runtime, parts.env);
     let zygote = (plain && settled.limits.fit_into(&defaults.usual_limits()))
-        .then(|| zygote(definition, &argv, &env, &parts.code))
+        .then(|| zygote(definition, &argv, &env, &parts.code, parts.files.is_empty()))
         .flatten();
     Ok(RunPlan {
         language: definition.id.clone(),
@@ -105,9 +105,14 @@ fn zygote(
     argv: &[String],
     env: &BTreeMap<String, String>,
     code: &[u8],
+    is_alone: bool,
 ) -> Option<Zygote> {
     let warm = definition.warm.as_ref()?;
-    let tier = warm.tier(&String::from_utf8_lossy(code))?;
+    // Files beside the program may be modules of the same names as those of a tier.
+    let tier = match is_alone {
+        true => warm.tier(&String::from_utf8_lossy(code))?,
+        false => warm.tiers.first()?,
+    };
     let variable = |(name, value): (&String, &String)| format!("{name}={value}").into();
     Some(Zygote {
         argv: argv.iter().map(Into::into).collect(),

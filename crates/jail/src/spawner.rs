@@ -87,6 +87,15 @@ pub struct Spawner {
 }
 
 impl Spawner {
+    /// What the host's /proc says of this process.
+    #[cfg(feature = "zygote")]
+    pub fn own_stat(&self) -> io::Result<String> {
+        let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC;
+        let mode = rustix::fs::Mode::empty();
+        let stat = rustix::fs::openat(&self.root.host_proc, "self/stat", flags, mode)?;
+        io::read_to_string(std::fs::File::from(stat))
+    }
+
     /// Answers requests until the server is gone. Returns in the worker of a zygote's
     /// cell, and nowhere else.
     pub fn work(mut self, control: &OwnedFd, early: Vec<wire::Message>) {

@@ -9,7 +9,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
 use std::os::fd::RawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::error::{Failed, step};
@@ -19,6 +19,8 @@ use crate::sys;
 
 /// The descriptor of our task, until it is taken.
 static TASK: AtomicI32 = AtomicI32::new(-1);
+/// Where our variables begin in the environment that /proc shows.
+static OURS: AtomicUsize = AtomicUsize::new(0);
 static RUNTIME: OnceLock<Runtime> = OnceLock::new();
 
 #[used]
@@ -28,6 +30,9 @@ static LOADED: extern "C" fn() = loaded;
 /// Before the runtime has read its environment: takes our two variables out of it.
 extern "C" fn loaded() {
     if let Some(task) = sys::take_variable(c"HOTCELL_ZYGOTE") {
+        // The first of our two, which are the last of all.
+        let value = sys::variable_address(c"LD_PRELOAD").unwrap_or(0);
+        OURS.store(value.saturating_sub("LD_PRELOAD=".len()), Ordering::Relaxed);
         sys::take_variable(c"LD_PRELOAD");
         TASK.store(
             task.to_str().map_or(-1, |t| t.parse().unwrap_or(-1)),
@@ -82,6 +87,11 @@ fn make_cells(path: &CStr) {
     };
     drop(task);
     TASK.store(-1, Ordering::Relaxed);
+    // Where it cannot be done, a program that looks for our variables finds them.
+    let _ = taken
+        .spawner
+        .own_stat()
+        .map(|stat| sys::cut_environment(&stat, OURS.load(Ordering::Relaxed)));
     if let Some(runtime) = Runtime::find(&taken.fork) {
         let lock = (runtime.ensure)();
         let runtime = RUNTIME.get_or_init(|| runtime);
