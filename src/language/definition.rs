@@ -44,14 +44,14 @@ pub struct Definition {
 pub struct Warm {
     /// How a line begins that asks for a module.
     pub imports: Vec<String>,
-    /// What lets a program have the plainest tier: it could see the others' modules.
+    /// What lets a program have the first tier: it could see what the others do.
     #[serde(default)]
-    pub plain: Vec<String>,
-    /// What the runtime runs once, before it waits; `{imports}` is the tier's own part.
+    pub exact: Vec<String>,
+    /// What the runtime runs once, before it waits, and in each cell before the program;
+    /// `{tier}` is the tier's own part. Not in the first tier.
     pub before: String,
-    /// What it runs in each cell before the program.
     pub after: String,
-    /// At least one, the plainest first.
+    /// The first is the runtime as it is; the second is for programs that no other knows.
     pub tiers: Vec<Tier>,
 }
 
@@ -68,13 +68,25 @@ pub struct Tier {
 }
 
 impl Warm {
-    /// The last tier that knows a module the program asks for, or the plainest.
+    /// What a runtime for `code` runs beforehand, and in each cell. A program with files
+    /// beside it, which may be named like modules, gets no tier that has loaded some.
+    pub fn code(&self, code: &str, is_alone: bool) -> Option<(String, String)> {
+        let first = self.tiers.first()?;
+        if self.exact.iter().any(|word| code.contains(word)) {
+            return Some((first.before.clone(), first.after.clone()));
+        }
+        let usual = self.tiers.get(1)?;
+        let tier = self.tier(code).filter(|_| is_alone).unwrap_or(usual);
+        Some((
+            self.before.replace("{tier}", &tier.before),
+            self.after.replace("{tier}", &tier.after),
+        ))
+    }
+
+    /// The last tier that knows a module the program asks for.
     ///
     /// A guess by the look of lines: a wrong one costs time and nothing else.
-    pub fn tier(&self, code: &str) -> Option<&Tier> {
-        if self.plain.iter().any(|word| code.contains(word)) {
-            return self.tiers.first();
-        }
+    fn tier(&self, code: &str) -> Option<&Tier> {
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
         let asks = |line: &str| self.imports.iter().any(|start| line.starts_with(start));
         let asked: Vec<&str> = code
@@ -84,7 +96,7 @@ impl Warm {
             .flat_map(|line| line.split(|c| !is_word(c)))
             .collect();
         let knows = |tier: &&Tier| tier.modules.iter().any(|m| asked.contains(&m.as_str()));
-        self.tiers.iter().rev().find(knows).or(self.tiers.first())
+        self.tiers.iter().rev().find(knows)
     }
 }
 

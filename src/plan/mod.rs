@@ -108,18 +108,14 @@ fn zygote(
     is_alone: bool,
 ) -> Option<Zygote> {
     let warm = definition.warm.as_ref()?;
-    // Files beside the program may be modules of the same names as those of a tier.
-    let tier = match is_alone {
-        true => warm.tier(&String::from_utf8_lossy(code))?,
-        false => warm.tiers.first()?,
-    };
+    let (before, after) = warm.code(&String::from_utf8_lossy(code), is_alone)?;
     let variable = |(name, value): (&String, &String)| format!("{name}={value}").into();
     Some(Zygote {
         argv: argv.iter().map(Into::into).collect(),
         env: env.iter().map(variable).collect(),
         script: definition.source.file.as_str().into(),
-        warm: warm.before.replace("{imports}", &tier.before),
-        fork: warm.after.replace("{imports}", &tier.after),
+        warm: before,
+        fork: after,
     })
 }
 
