@@ -51,6 +51,8 @@ pub struct Warm {
     /// `{tier}` is the tier's own part. Not in the first tier.
     pub before: String,
     pub after: String,
+    /// What it runs when the program has ended, instead of taking itself apart.
+    pub leave: String,
     /// The first is the runtime as it is; the second is for programs that no other knows.
     pub tiers: Vec<Tier>,
 }
@@ -68,19 +70,20 @@ pub struct Tier {
 }
 
 impl Warm {
-    /// What a runtime for `code` runs beforehand, and in each cell. A program with files
+    /// What a runtime for `code` runs beforehand, in each cell, and at its end. A program with files
     /// beside it, which may be named like modules, gets no tier that has loaded some.
-    pub fn code(&self, code: &str, is_alone: bool) -> Option<(String, String)> {
+    pub fn code(&self, code: &str, is_alone: bool) -> Option<[String; 3]> {
         let first = self.tiers.first()?;
         if self.exact.iter().any(|word| code.contains(word)) {
-            return Some((first.before.clone(), first.after.clone()));
+            return Some([first.before.clone(), first.after.clone(), String::new()]);
         }
         let usual = self.tiers.get(1)?;
         let tier = self.tier(code).filter(|_| is_alone).unwrap_or(usual);
-        Some((
+        Some([
             self.before.replace("{tier}", &tier.before),
             self.after.replace("{tier}", &tier.after),
-        ))
+            self.leave.clone(),
+        ])
     }
 
     /// The last tier that knows a module the program asks for.

@@ -108,7 +108,7 @@ fn zygote(
     is_alone: bool,
 ) -> Option<Zygote> {
     let warm = definition.warm.as_ref()?;
-    let (before, after) = warm.code(&String::from_utf8_lossy(code), is_alone)?;
+    let [before, after, leave] = warm.code(&String::from_utf8_lossy(code), is_alone)?;
     let variable = |(name, value): (&String, &String)| format!("{name}={value}").into();
     Some(Zygote {
         argv: argv.iter().map(Into::into).collect(),
@@ -116,6 +116,7 @@ fn zygote(
         script: definition.source.file.as_str().into(),
         warm: before,
         fork: after,
+        leave,
     })
 }
 

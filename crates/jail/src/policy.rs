@@ -34,6 +34,9 @@ pub struct Zygote {
     /// runtime's own language.
     pub warm: String,
     pub fork: String,
+    /// What it runs after the program instead of taking itself apart, if anything;
+    /// `{code}` becomes the program's exit code.
+    pub leave: String,
 }
 
 /// One cell's program: what to start and within which limits.

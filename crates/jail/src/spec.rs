@@ -159,6 +159,7 @@ impl SpawnerSpec {
             out.bytes(zygote.script.as_bytes());
             out.bytes(zygote.warm.as_bytes());
             out.bytes(zygote.fork.as_bytes());
+            out.bytes(zygote.leave.as_bytes());
         }
         out.into_memory_file()
     }
@@ -186,6 +187,7 @@ impl SpawnerSpec {
                 script: input.text()?,
                 warm: input.string()?,
                 fork: input.string()?,
+                leave: input.string()?,
             }),
         };
         input.end()?;

@@ -64,6 +64,12 @@ unsafe fn open(name: &CStr, path: *const c_char, mode: *const c_char) -> *mut c_
         // SAFETY: callers of fopen pass a C string.
         make_cells(unsafe { CStr::from_ptr(path) });
     }
+    // SAFETY: our caller's arguments, passed on.
+    unsafe { next_open(name, path, mode) }
+}
+
+/// What libc itself would do.
+unsafe fn next_open(name: &CStr, path: *const c_char, mode: *const c_char) -> *mut c_void {
     // SAFETY: a name and a handle; libc has both functions.
     let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
     // SAFETY: that is libc's function of this type.
@@ -121,6 +127,9 @@ fn make_cells(path: &CStr) {
         taken.spawner.work(&taken.control, Vec::new());
         // Its descriptor is closed already.
         std::mem::forget(taken.control);
+        if !taken.leave.is_empty() {
+            runtime.finish(path, &taken.leave);
+        }
         (runtime.release)(lock);
     } else {
         give_up(
@@ -141,6 +150,7 @@ struct Runtime {
     parent: extern "C" fn(),
     child: extern "C" fn(),
     run: extern "C" fn(*const c_char) -> c_int,
+    run_file: extern "C" fn(*mut c_void, *const c_char, c_int, *const c_void) -> c_int,
     fork: String,
 }
 
@@ -154,8 +164,25 @@ impl Runtime {
             parent: function(c"PyOS_AfterFork_Parent")?,
             child: function(c"PyOS_AfterFork_Child")?,
             run: function(c"PyRun_SimpleString")?,
+            run_file: function(c"PyRun_AnyFileExFlags")?,
             fork: fork.to_owned(),
         })
+    }
+
+    /// Runs the program as the runtime's own main does, and ends the process after it.
+    ///
+    /// To take the interpreter apart would copy its memory once more, page by page. What
+    /// a program can see of that, `leave` does.
+    fn finish(&self, path: &CStr, leave: &str) -> ! {
+        // SAFETY: two C strings.
+        let file = unsafe { next_open(c"fopen64", path.as_ptr(), c"rb".as_ptr()) };
+        let code = if file.is_null() {
+            2
+        } else {
+            i32::from((self.run_file)(file, path.as_ptr(), 1, std::ptr::null()) != 0)
+        };
+        let _ = self.run(&leave.replace("{code}", &code.to_string()));
+        sys::exit_now(code);
     }
 
     /// Runs code that leaves no name behind.

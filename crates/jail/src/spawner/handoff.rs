@@ -131,6 +131,7 @@ fn write(spawner: &Spawner, control: &OwnedFd, successor: &Successor) -> io::Res
     out.bytes(script.as_os_str().as_bytes());
     out.bytes(successor.zygote.warm.as_bytes());
     out.bytes(successor.zygote.fork.as_bytes());
+    out.bytes(successor.zygote.leave.as_bytes());
     let task = out.into_memory_file()?;
     sys::keep_on_exec(task.as_fd())?;
     let number = task.as_raw_fd();
@@ -168,6 +169,7 @@ mod inside {
         pub script: PathBuf,
         pub warm: String,
         pub fork: String,
+        pub leave: String,
     }
 
     /// Takes the task that `descriptor` holds, in the runtime.
@@ -226,6 +228,7 @@ mod inside {
             script: input.text()?.into(),
             warm: input.string()?,
             fork: input.string()?,
+            leave: input.string()?,
         };
         input.end()?;
         Ok(task)

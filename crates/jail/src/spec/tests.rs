@@ -83,6 +83,7 @@ fn a_spawner_spec_survives_the_trip_through_its_memory_file() {
             script: "main.py".into(),
             warm: "import re".into(),
             fork: String::new(),
+            leave: "exit".into(),
         }),
     };
     let file = spec.to_memory_file().unwrap();
