@@ -10,7 +10,8 @@ use jail::{Host, Jail, JailError, View};
 
 use crate::compile::{Builder, Built, Cells};
 use crate::language::{
-    LanguageError, MissingRuntime, Registry, Runtime, Surroundings, UnsupportedPlatform,
+    By, Definition, LanguageError, MissingRuntime, Registry, Runtime, Surroundings,
+    UnsupportedPlatform, unfence,
 };
 use crate::plan::{Defaults, RunPlan, plan};
 use crate::request::{RequestError, RunRequest};
@@ -87,15 +88,39 @@ impl Engine {
     }
 
     /// Resolves a request; runs nothing.
-    pub fn plan(&self, request: RunRequest) -> Result<RunPlan, Rejected> {
-        let definition = self.registry.choose(
+    pub fn plan(&self, mut request: RunRequest) -> Result<RunPlan, Rejected> {
+        let mut fence = None;
+        if request.asked_language().is_none()
+            && let Some((tag, inside)) = unfence(request.code())
+        {
+            let inside = inside.to_owned();
+            fence = Some(tag.to_owned());
+            request = request.with_code(inside)?;
+        }
+        let can_run = |definition: &Definition| {
+            UnsupportedPlatform::check(definition).is_ok()
+                && Runtime::find(definition, &self.around).is_ok()
+        };
+        let chosen = self.registry.recognize(
             request.asked_language(),
+            fence.as_deref(),
             request.file_name().map(|name| name.as_str()),
             request.code(),
+            can_run,
         )?;
+        let definition = chosen.definition;
         UnsupportedPlatform::check(definition)?;
         let runtime = Runtime::find_for(definition, request.code(), &self.around)?;
-        Ok(plan(request, definition, &runtime, &self.defaults)?)
+        let mut plan = plan(request, definition, &runtime, &self.defaults)?;
+        if chosen.by == By::Looks {
+            let percent = (100.0 * chosen.certainty).floor();
+            plan.notes.push(format!(
+                "no language was named; it looks like {} ({percent} % sure)",
+                definition.id
+            ));
+        }
+        plan.chosen = (chosen.by, chosen.certainty);
+        Ok(plan)
     }
 
     /// Looks at the host, if that has not been done yet. Blocks.

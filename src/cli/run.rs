@@ -40,7 +40,7 @@ pub struct Arguments {
     /// The program itself
     #[arg(short, long, value_name = "CODE", conflicts_with = "file")]
     code: Option<String>,
-    /// Its language; else its `#!` line or the file's name tells
+    /// Its language; else its `#!` line, the file's name or its looks tell
     #[arg(short, long, value_name = "NAME")]
     language: Option<String>,
     /// An environment variable for the program (repeat for more)

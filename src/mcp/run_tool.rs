@@ -222,7 +222,7 @@ fn listing() -> Value {
             "type": "object",
             "properties": {
                 "code": { "type": "string", "description": "The whole program; print what you want to see" },
-                "language": { "type": "string", "description": "python, javascript, bash, ...; may be left out if the code has a #! line" },
+                "language": { "type": "string", "description": "python, javascript, bash, c, ...; if left out, the code tells" },
                 "args": { "type": "array", "items": { "type": "string" } },
                 "stdin": { "type": "string" },
                 "files": {

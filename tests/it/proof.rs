@@ -5,6 +5,7 @@
 //! `HOTCELL_ALL_LANGUAGES=1` at least sixty-five; `HOTCELL_TABLE` names a file for the table.
 
 mod cases;
+mod detection;
 mod readme;
 mod table;
 
