@@ -4,6 +4,7 @@ mod queue;
 
 use std::collections::HashMap;
 use std::future::Future;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use jail::{Host, Jail, JailError, View};
@@ -11,7 +12,7 @@ use jail::{Host, Jail, JailError, View};
 use crate::compile::{Builder, Built, Cells};
 use crate::language::{
     By, Definition, LanguageError, MissingRuntime, Registry, Runtime, Surroundings,
-    UnsupportedPlatform, unfence,
+    UnsupportedPlatform, Versions, unfence,
 };
 use crate::plan::{Defaults, RunPlan, plan};
 use crate::request::{RequestError, RunRequest};
@@ -29,6 +30,8 @@ pub struct Engine {
     /// One for each set of trees that cells have been shown.
     jails: Mutex<HashMap<View, Arc<Jail>>>,
     builder: Builder,
+    /// Of runtimes that have been used, by their path.
+    versions: Mutex<HashMap<PathBuf, Option<String>>>,
 }
 
 /// Why a request cannot be run as it is. Nothing was executed.
@@ -72,6 +75,7 @@ impl Engine {
         Self {
             registry: Registry::load(around.config.as_deref()),
             builder: Builder::new(around.cache.clone()),
+            versions: Mutex::default(),
             around,
             defaults: Defaults::default(),
             host: OnceLock::new(),
@@ -175,6 +179,30 @@ impl Engine {
                 })
             }
         }
+    }
+
+    /// The version of a plan's runtime, if it has been asked before.
+    pub fn known_version(&self, plan: &RunPlan) -> Option<Option<String>> {
+        let versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+        versions.get(&plan.runtime.path).cloned()
+    }
+
+    /// The version of a plan's runtime. Blocks: one that is new to us is asked.
+    pub fn version(&self, plan: &RunPlan) -> Option<String> {
+        if let Some(known) = self.known_version(plan) {
+            return known;
+        }
+        let definition = self.registry.find(plan.language.as_str()).ok()?;
+        let mut remembered = Versions::load(&self.around);
+        let answered = remembered.ask(definition, &plan.runtime, &self.around);
+        let version = answered.version().map(str::to_owned);
+        if remembered.known(&plan.runtime).is_none() {
+            remembered.add(answered);
+            remembered.save(&self.around);
+        }
+        let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+        versions.insert(plan.runtime.path.clone(), version.clone());
+        version
     }
 
     fn host(&self) -> Result<&Arc<Host>, JailError> {

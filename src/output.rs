@@ -97,6 +97,8 @@ impl ErrorOutput {
 #[derive(Debug, Serialize)]
 pub struct RuntimeOutput {
     pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     pub path: String,
 }
 
@@ -201,6 +203,14 @@ impl RunOutput {
         }
     }
 
+    /// The same with the version of its runtime.
+    pub fn with_version(mut self, version: Option<String>) -> Self {
+        if let Some(runtime) = &mut self.runtime {
+            runtime.version = version;
+        }
+        self
+    }
+
     fn empty(status: &'static str, plan: Option<&RunPlan>) -> Self {
         Self {
             status,
@@ -220,6 +230,7 @@ impl RunOutput {
             }),
             runtime: plan.map(|plan| RuntimeOutput {
                 name: plan.runtime.command.clone(),
+                version: None,
                 path: plan.runtime.path.display().to_string(),
             }),
             compile: None,

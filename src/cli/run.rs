@@ -126,9 +126,10 @@ pub fn main(arguments: Arguments) -> ExitCode {
     let result = engine
         .warm_up(&plan)
         .and_then(|()| runtime.block_on(execute(&engine, &plan, stdin, requirement, json)));
+    let version = json.then(|| engine.version(&plan)).flatten();
     // Ends what is left of the cell before we do.
     drop(engine);
-    report(&plan, result, json)
+    report(&plan, result, version, json)
 }
 
 /// What to run, and whether our standard input is the program's.
@@ -333,12 +334,17 @@ pub(super) async fn received(signal: &mut Option<tokio::signal::unix::Signal>) {
     }
 }
 
-fn report(plan: &RunPlan, result: Result<RunResult, StartError>, json: bool) -> ExitCode {
+fn report(
+    plan: &RunPlan,
+    result: Result<RunResult, StartError>,
+    version: Option<String>,
+    json: bool,
+) -> ExitCode {
     match result {
         Ok(result) => {
             let verdict = Verdict::of(plan, &result);
             if json {
-                print_json(&RunOutput::of_result(plan, result));
+                print_json(&RunOutput::of_result(plan, result).with_version(version));
             } else {
                 for note in &plan.notes {
                     complain(note, None);
