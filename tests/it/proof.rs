@@ -8,6 +8,7 @@ mod cases;
 mod detection;
 mod readme;
 mod table;
+mod variants;
 
 use std::path::Path;
 use std::sync::Mutex;

@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hotcell::engine::{Engine, Rejected};
+use hotcell::language::{LanguageError, Surroundings};
+use hotcell::request::RunRequest;
 use serde_json::json;
 
 use super::cases::{Case, Language, languages};
@@ -42,41 +45,39 @@ fn programs_without_a_name_are_told_or_refused_and_never_run_as_something_else()
     for (language, _, case) in &programs {
         owners.entry(&case.code).or_default().insert(&language.id);
     }
+    let engine = Engine::new(Surroundings::from_env());
     let mut client = Stdio::open(&[]);
     let (mut asked, mut right) = (0, 0);
     let (mut refused, mut wrong) = (Vec::new(), Vec::new());
     for (language, name, case) in &programs {
-        let mut arguments = json!({ "code": case.code, "args": case.args });
-        if let Some(stdin) = &case.stdin {
-            arguments["stdin"] = stdin.as_str().into();
-        }
-        let record = client.run(arguments);
-        let kind = record["error"]["kind"].as_str().unwrap_or_default();
-        let told = match kind {
-            "ambiguous_language" => None,
-            // Told, and not to be had here: its name is in the words.
-            "missing_runtime" | "unsupported_platform" => {
-                let words = record["error"]["message"].as_str().unwrap_or_default();
-                let mut names = words.split(['`', '\'']);
-                names.nth(1)
-            }
-            _ => record["language"].as_str(),
+        let request = RunRequest::new(case.code.as_str()).expect("a program");
+        let (told, runs) = match engine.plan(request) {
+            Ok(plan) => (Some(plan.language), true),
+            // Told, and not to be had here.
+            Err(Rejected::Runtime(missing)) => (Some(missing.language), false),
+            Err(Rejected::Platform(elsewhere)) => (Some(elsewhere.language), false),
+            Err(Rejected::Language(LanguageError::Undetected { .. })) => (None, false),
+            Err(error) => panic!("{}: {error}", language.id),
         };
+        let told = told.as_ref().map(|id| id.as_str());
         let same = &owners[case.code.as_str()];
         let line = format!("{} {name}: {:?} as {told:?}", language.id, case.code);
         let counts = same.len() == 1;
         asked += usize::from(counts);
         match told {
             Some(told) if same.contains(told) => right += usize::from(counts),
-            None if counts => refused.push(line),
-            None => {}
-            // It ran as another language: then it must have done what its own would have done.
-            Some(_) if kind != "missing_runtime" && kind != "unsupported_platform" => {
-                if let Some(why) = case.judge(name, &record) {
+            None if !counts => {}
+            // It would run as another language: then it must do what its own would do.
+            Some(_) if runs => {
+                let mut arguments = json!({ "code": case.code, "args": case.args });
+                if let Some(stdin) = &case.stdin {
+                    arguments["stdin"] = stdin.as_str().into();
+                }
+                if let Some(why) = case.judge(name, &client.run(arguments)) {
                     wrong.push(format!("{line}: {why}"));
                 }
             }
-            Some(_) => refused.push(line),
+            _ => refused.push(line),
         }
     }
     println!("{right} of {asked} right; refused: {refused:#?}");
