@@ -1,10 +1,47 @@
 //! Makes the registry's tables of `languages/*.toml`, so that a new language needs no
-//! Rust, and so that a run reads one definition and not a hundred.
+//! Rust and a run reads one definition and not a hundred; and builds the library that
+//! a zygote's runtime is started with.
 
 use std::fmt::Write;
-use std::{env, fs, io, path::Path};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    list_languages(&out)?;
+    build_library(&out)
+}
+
+/// The jail once more, as a shared library with a feature of its own: cargo cannot
+/// depend on a crate in two forms. It belongs into a dynamic program, unlike ours.
+fn build_library(out: &Path) -> io::Result<()> {
+    println!("cargo::rerun-if-changed=crates/jail");
+    let folder = out.join("zygote");
+    let target = env::var("TARGET").expect("cargo names the target");
+    let mut cargo = Command::new(env::var_os("CARGO").expect("cargo says which it is"));
+    cargo
+        .args(["rustc", "--quiet", "--package=jail", "--lib", "--release"])
+        .args(["--features=zygote", "--crate-type=cdylib", "--locked"])
+        .args(["--target", &target])
+        .arg("--target-dir")
+        .arg(&folder)
+        .env("RUSTFLAGS", "-C target-feature=-crt-static");
+    for ours in [
+        "CARGO_ENCODED_RUSTFLAGS",
+        "RUSTC_WORKSPACE_WRAPPER",
+        "RUSTC_WRAPPER",
+    ] {
+        cargo.env_remove(ours);
+    }
+    if !cargo.status()?.success() {
+        return Err(io::Error::other("the zygote's library does not build"));
+    }
+    let library = folder.join(target).join("release/libjail.so");
+    fs::copy(library, out.join("zygote.so")).map(drop)
+}
+
+fn list_languages(out: &Path) -> io::Result<()> {
     println!("cargo::rerun-if-changed=languages");
     let mut languages = Vec::new();
     for entry in fs::read_dir("languages")? {
@@ -46,8 +83,7 @@ fn main() -> io::Result<()> {
     }
     index.sort();
 
-    let out = env::var_os("OUT_DIR").expect("cargo sets OUT_DIR");
-    let write = |name: &str, text: String| fs::write(Path::new(&out).join(name), text);
+    let write = |name: &str, text: String| fs::write(out.join(name), text);
     write("languages.rs", format!("&[\n{list}]\n"))?;
     write(
         "names.rs",

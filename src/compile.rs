@@ -229,6 +229,7 @@ fn step_plan(
         timeout: build.timeout,
         output_limit: OUTPUT,
         build: None,
+        zygote: None,
         collect: vec![build_folder()],
         ..plan.clone()
     }
@@ -245,7 +246,15 @@ async fn execute<C: Future<Output = ()>>(
         events: mpsc::channel(1).0,
         requirement: cells.requirement,
     };
-    run::run(cells.jail.clone(), cells.cgroups, plan, surface, cancelled).await
+    run::run(
+        cells.jail.clone(),
+        None,
+        cells.cgroups,
+        plan,
+        surface,
+        cancelled,
+    )
+    .await
 }
 
 /// A run that ended with its compiler: all that it said is an error's text.

@@ -3,11 +3,15 @@
 mod queue;
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::future::Future;
+use std::io::Write;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use jail::{Host, Jail, JailError, Tree, View};
+use jail::{Host, Jail, JailError, Policy, Tree, View, Zygote};
+use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::compile::{Builder, Built, Cells};
 use crate::language::{
@@ -15,6 +19,7 @@ use crate::language::{
     UnsupportedPlatform, Versions, unfence,
 };
 use crate::plan::{Defaults, RunPlan, plan};
+use crate::pool::Pool;
 use crate::request::{RequestError, RunRequest};
 use crate::run::{self, OutputEvent, RunResult, StartError, Stream, Surface};
 
@@ -32,6 +37,10 @@ pub struct Engine {
     builder: Builder,
     /// Of runtimes that have been used, by their path.
     versions: Mutex<HashMap<PathBuf, Option<String>>>,
+    /// How many cells wait in each pool; `None` without any.
+    pool_size: Option<usize>,
+    pools: Mutex<HashMap<(View, Zygote), Arc<Pool>>>,
+    library: OnceLock<Option<Arc<OwnedFd>>>,
 }
 
 /// Why a request cannot be run as it is. Nothing was executed.
@@ -70,6 +79,15 @@ impl Rejected {
     }
 }
 
+/// The library of every zygote, as a file without a name.
+fn library() -> Option<Arc<OwnedFd>> {
+    const BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/zygote.so"));
+    let file = memfd_create("zygote", MemfdFlags::CLOEXEC).ok()?;
+    let mut file = File::from(file);
+    file.write_all(BYTES).ok()?;
+    Some(Arc::new(file.into()))
+}
+
 impl Engine {
     pub fn new(around: Surroundings) -> Self {
         Self {
@@ -80,6 +98,17 @@ impl Engine {
             defaults: Defaults::default(),
             host: Mutex::default(),
             jails: Mutex::default(),
+            pool_size: None,
+            pools: Mutex::default(),
+            library: OnceLock::new(),
+        }
+    }
+
+    /// Keeps cells waiting for programs to come.
+    pub fn with_pools(self, size: usize) -> Self {
+        Self {
+            pool_size: Some(size),
+            ..self
         }
     }
 
@@ -153,10 +182,10 @@ impl Engine {
         cancelled: impl Future<Output = ()>,
     ) -> Result<RunResult, StartError> {
         let jail = self.jail(&plan.trees)?;
-        let host = self.host()?;
+        let (pool, host) = (self.pool(plan)?, self.host()?);
         let cgroups = host.cgroups();
         let Some(build) = &plan.build else {
-            return run::run(jail, cgroups, plan, surface, cancelled).await;
+            return run::run(jail, pool, cgroups, plan, surface, cancelled).await;
         };
         let mut cancelled = std::pin::pin!(cancelled);
         let cells = Cells {
@@ -181,7 +210,7 @@ impl Engine {
             Built::Ready(folder, files, compiled) => {
                 let mut plan = plan.clone();
                 plan.files.extend([folder].into_iter().chain(files));
-                let result = run::run(jail, cgroups, &plan, surface, cancelled).await?;
+                let result = run::run(jail, None, cgroups, &plan, surface, cancelled).await?;
                 Ok(RunResult {
                     compiled: Some(compiled),
                     ..result
@@ -214,12 +243,67 @@ impl Engine {
         version
     }
 
+    /// Leaves with the process: waits for the cells, and leaves the rest to the kernel
+    /// and the sweeper, which end and remove it when this process is gone.
+    pub fn leave(self) {
+        if let Some(host) = &*self.lock_host() {
+            host.settle();
+        }
+        std::mem::forget(self);
+    }
+
     fn host(&self) -> Result<Arc<Host>, JailError> {
         let mut host = self.lock_host();
         if let Some(host) = &*host {
             return Ok(host.clone());
         }
         Ok(host.insert(Arc::new(Host::open()?)).clone())
+    }
+
+    /// One plan for each language that is kept warm and can run here. May wait for a
+    /// runtime to say where it is.
+    pub fn warm_plans(&self) -> Vec<RunPlan> {
+        let listed = self.registry.list().into_iter();
+        let warm = listed.filter_map(|listed| listed.definition.ok().filter(|d| d.warm.is_some()));
+        let plan = |definition: &Definition| {
+            let request = RunRequest::new("\n").ok()?.language(definition.id.as_str());
+            self.plan(request).ok()
+        };
+        warm.filter_map(plan).collect()
+    }
+
+    /// Has cells wait for programs like this one. Needs the runtime that will run them.
+    pub fn warm(&self, plan: &RunPlan) -> Result<(), StartError> {
+        if let Some(pool) = self.pool(plan)? {
+            pool.fill();
+        }
+        Ok(())
+    }
+
+    /// The pool whose cells could run this plan.
+    fn pool(&self, plan: &RunPlan) -> Result<Option<Arc<Pool>>, JailError> {
+        let (Some(size), Some(zygote)) = (self.pool_size, &plan.zygote) else {
+            return Ok(None);
+        };
+        let host = self.host()?;
+        let Some(library) = self.library.get_or_init(library) else {
+            return Ok(None);
+        };
+        let view = View {
+            trees: plan.trees.clone(),
+        };
+        let key = (view.clone(), zygote.clone());
+        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        let make = || {
+            let jail = Jail::of_zygote(host, view, zygote.clone(), library.clone());
+            let policy = Policy {
+                argv: Vec::new(),
+                env: Vec::new(),
+                limits: self.defaults.usual_limits(),
+            };
+            Pool::new(jail, policy, size)
+        };
+        Ok(Some(pools.entry(key).or_insert_with(make).clone()))
     }
 
     fn lock_host(&self) -> MutexGuard<'_, Option<Arc<Host>>> {

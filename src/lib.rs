@@ -9,6 +9,7 @@
 //! - [`request`] is a request that has been checked.
 //! - [`language`] knows the languages and finds their runtimes on this host.
 //! - [`plan`] resolves a request into all that a run needs. Pure.
+//! - [`pool`] keeps cells waiting for their program.
 //! - [`cell`] is a sandbox of the kernel's, seen from async code.
 //! - [`run`] carries a plan out: deadline, output, outcome.
 //! - [`compile`] builds a program before it runs, in cells too, and keeps what it built.
@@ -27,6 +28,7 @@ pub mod language;
 pub mod mcp;
 pub mod output;
 pub mod plan;
+pub mod pool;
 pub mod publish;
 pub mod request;
 pub mod run;

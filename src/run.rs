@@ -23,6 +23,7 @@ use tokio::time::{MissedTickBehavior, interval_at, sleep_until, timeout};
 
 use crate::cell::{Cell, Isolation, PlaceError, Requirement, collect, place};
 use crate::plan::RunPlan;
+use crate::pool::{Pool, Waiting};
 use crate::request::{FileSource, InputFile};
 
 use capture::{Ceiling, capture};
@@ -118,22 +119,41 @@ pub enum Stdin {
     Stream(mpsc::Receiver<Vec<u8>>),
 }
 
-/// Runs `plan` in a cell of `jail` until it ends or `cancelled` does.
+/// Runs `plan` until it ends or `cancelled` does, in a cell that waits in `pool` or in
+/// a new one of `jail`.
 ///
 /// Dropping the future ends the cell too.
 pub async fn run(
     jail: Arc<Jail>,
+    pool: Option<Arc<Pool>>,
     cgroups: &Cgroups,
     plan: &RunPlan,
     surface: Surface,
     cancelled: impl Future<Output = ()>,
 ) -> Result<RunResult, StartError> {
-    let pipes = Pipes::make(matches!(surface.stdin, Stdin::Empty)).map_err(StartError::Pipe)?;
-    let mut cell = Cell::start(jail, policy(plan), pipes.theirs).await?;
-    let ready = make_ready(&mut cell, cgroups, plan, surface.requirement);
-    let isolation = timeout(SETUP, ready)
-        .await
-        .map_err(|_| StartError::Slow)??;
+    let no_stdin = matches!(surface.stdin, Stdin::Empty);
+    let waiting = match pool.filter(|_| no_stdin) {
+        Some(pool) => timeout(SETUP, pool.take())
+            .await
+            .map_err(|_| StartError::Slow)?,
+        None => None,
+    };
+    let started = match waiting {
+        Some(waiting) => give_program(waiting, cgroups, plan, surface.requirement).await?,
+        None => None,
+    };
+    let (cell, pipes, isolation) = match started {
+        Some(started) => started,
+        None => {
+            let (pipes, theirs) = Pipes::make(no_stdin).map_err(StartError::Pipe)?;
+            let mut cell = Cell::start(jail, policy(plan), theirs).await?;
+            let ready = make_ready(&mut cell, cgroups, plan, surface.requirement);
+            let isolation = timeout(SETUP, ready)
+                .await
+                .map_err(|_| StartError::Slow)??;
+            (cell, pipes, isolation)
+        }
+    };
 
     let ceiling = Ceiling::new(plan.output_limit);
     let [mut stdout, mut stderr] = [
@@ -188,6 +208,30 @@ pub async fn run(
         duration,
         isolation,
     })
+}
+
+/// Has a waiting cell start the program. `None` if it died while it waited.
+async fn give_program(
+    waiting: Waiting,
+    cgroups: &Cgroups,
+    plan: &RunPlan,
+    requirement: Requirement,
+) -> Result<Option<(Cell, Pipes, Isolation)>, StartError> {
+    let Waiting {
+        mut cell,
+        pipes,
+        missing,
+        landlock,
+        seccomp,
+    } = waiting;
+    let isolation = Isolation::new(&missing, landlock, seccomp, cgroups);
+    check(&isolation, requirement)?;
+    fill(&cell, plan).await?;
+    cell.close_workspace();
+    if cell.go(requirement.go()).is_err() {
+        return Ok(None);
+    }
+    Ok(Some((cell, pipes, isolation)))
 }
 
 fn policy(plan: &RunPlan) -> Policy {
@@ -366,16 +410,16 @@ impl Watch<'_> {
     }
 }
 
-/// The pipes of a run: the program's ends and ours.
-struct Pipes {
-    theirs: [OwnedFd; 3],
+/// Our ends of a run's pipes.
+pub struct Pipes {
     stdin: Option<pipe::Sender>,
     stdout: pipe::Receiver,
     stderr: pipe::Receiver,
 }
 
 impl Pipes {
-    fn make(no_stdin: bool) -> io::Result<Self> {
+    /// Makes them; with the program's ends.
+    pub fn make(no_stdin: bool) -> io::Result<(Self, [OwnedFd; 3])> {
         let (stdin, feeding) = if no_stdin {
             (std::fs::File::open("/dev/null")?.into(), None)
         } else {
@@ -385,12 +429,12 @@ impl Pipes {
         let (stdout, stdout_theirs) = pipe_with(PipeFlags::CLOEXEC)?;
         let (stderr, stderr_theirs) = pipe_with(PipeFlags::CLOEXEC)?;
         // Only our ends become non-blocking: the flag belongs to each end alone.
-        Ok(Self {
-            theirs: [stdin, stdout_theirs, stderr_theirs],
+        let ours = Self {
             stdin: feeding.map(pipe::Sender::from_owned_fd).transpose()?,
             stdout: pipe::Receiver::from_owned_fd(stdout)?,
             stderr: pipe::Receiver::from_owned_fd(stderr)?,
-        })
+        };
+        Ok((ours, [stdin, stdout_theirs, stderr_theirs]))
     }
 }
 

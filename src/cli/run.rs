@@ -128,9 +128,7 @@ pub fn main(arguments: Arguments, engine: Option<Engine>) -> ExitCode {
         .warm_up(&plan)
         .and_then(|()| runtime.block_on(execute(&engine, &plan, stdin, requirement, json)));
     let version = json.then(|| engine.version(&plan)).flatten();
-    // What is left of the cell ends with this process, and nobody waits for that: the
-    // kernel kills it, and the sweeper removes its groups.
-    std::mem::forget(engine);
+    engine.leave();
     report(&plan, result, version, json)
 }
 

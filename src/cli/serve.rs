@@ -62,6 +62,9 @@ pub struct Arguments {
     /// Programs that may wait for their turn [default: 256]
     #[arg(long, value_name = "COUNT")]
     max_queue: Option<String>,
+    /// Cells that wait for a program, for each kind that does [default: 4]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(0..=64))]
+    pool: Option<u8>,
     /// How long output that is too long for an answer is kept [default: 30m]
     #[arg(long, value_name = "TIME")]
     keep_output: Option<String>,
@@ -158,6 +161,9 @@ fn build(arguments: &Arguments) -> Result<(Arc<Server>, Option<Folder>), Request
             running: count(&arguments.max_runs, usual.running)?,
             waiting: count(&arguments.max_queue, usual.waiting)?,
         },
+        pool: arguments
+            .pool
+            .map_or(RunSettings::default().pool, Into::into),
         ..RunSettings::default()
     };
     let mut retention = Retention::default();

@@ -142,6 +142,7 @@ fn plan(question: &Question, limits: Limits, timeout: Duration) -> RunPlan {
         build: None,
         collect: Vec::new(),
         failure: Failure::default(),
+        zygote: None,
         notes: Vec::new(),
     }
 }

@@ -59,6 +59,58 @@ pub struct Definition {
     pub version: Version,
     #[serde(default)]
     pub failure: Failure,
+    /// How runs of it are kept waiting, if they are.
+    pub warm: Option<Warm>,
+}
+
+/// A runtime that starts once and lends its image to runs.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Warm {
+    /// How a line begins that asks for a module.
+    pub imports: Vec<String>,
+    /// What lets a program have the plainest tier: it could see the others' modules.
+    #[serde(default)]
+    pub plain: Vec<String>,
+    /// What the runtime runs once, before it waits; `{imports}` is the tier's own part.
+    pub before: String,
+    /// What it runs in each cell before the program.
+    pub after: String,
+    /// At least one, the plainest first.
+    pub tiers: Vec<Tier>,
+}
+
+/// What a waiting runtime has loaded already.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tier {
+    /// Modules that let a program that asks for one of them have this tier.
+    pub modules: Vec<String>,
+    #[serde(default)]
+    pub before: String,
+    #[serde(default)]
+    pub after: String,
+}
+
+impl Warm {
+    /// The last tier that knows a module the program asks for, or the plainest.
+    ///
+    /// A guess by the look of lines: a wrong one costs time and nothing else.
+    pub fn tier(&self, code: &str) -> Option<&Tier> {
+        if self.plain.iter().any(|word| code.contains(word)) {
+            return self.tiers.first();
+        }
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let asks = |line: &str| self.imports.iter().any(|start| line.starts_with(start));
+        let asked: Vec<&str> = code
+            .lines()
+            .map(str::trim_start)
+            .filter(|line| asks(line))
+            .flat_map(|line| line.split(|c| !is_word(c)))
+            .collect();
+        let knows = |tier: &&Tier| tier.modules.iter().any(|m| asked.contains(&m.as_str()));
+        self.tiers.iter().rev().find(knows).or(self.tiers.first())
+    }
 }
 
 /// A system by the name Rust has for it, and by the one people have.

@@ -34,6 +34,9 @@ pub trait Tool: Send + Sync {
     /// The entry of `tools/list`, with its `name` and `inputSchema`.
     fn listing(&self) -> Value;
 
+    /// A client is here and may call soon.
+    fn prepare(&self) {}
+
     /// Runs it. A program that fails is an answer with `isError`, and so are
     /// arguments that do not fit; a [`Fault`] is for the protocol only.
     fn call<'a>(

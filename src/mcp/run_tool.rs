@@ -4,6 +4,7 @@ mod params;
 mod recorder;
 mod render;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -32,6 +33,8 @@ pub use render::{Link, ends, keep, render, render_as, separate};
 pub struct RunSettings {
     pub requirement: Requirement,
     pub queue: QueueSize,
+    /// Cells that wait for a program, for each kind that does.
+    pub pool: usize,
     /// Characters of standard output that an answer may hold.
     pub budget: usize,
 }
@@ -41,6 +44,7 @@ impl Default for RunSettings {
         Self {
             requirement: Requirement::default(),
             queue: QueueSize::default(),
+            pool: 4,
             // Some clients refuse more than 25,000 tokens; this is safely below.
             budget: 24_000,
         }
@@ -54,6 +58,7 @@ pub struct Runner {
     queue: Queue,
     settings: RunSettings,
     store: Arc<Store>,
+    warmed: AtomicBool,
 }
 
 /// What a run came to, for an answer.
@@ -79,6 +84,7 @@ impl Runner {
             queue: Queue::new(settings.queue),
             settings,
             store,
+            warmed: AtomicBool::new(false),
         }
     }
 
@@ -93,7 +99,23 @@ impl Runner {
     /// The engine, made at the first call. May read files.
     pub fn engine(&self) -> &Engine {
         self.engine
-            .get_or_init(|| Engine::new(Surroundings::from_env()))
+            .get_or_init(|| Engine::new(Surroundings::from_env()).with_pools(self.settings.pool))
+    }
+
+    /// Has cells wait for the languages that are kept warm. Once, and behind the caller.
+    pub fn warm(self: &Arc<Self>) {
+        if self.warmed.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let this = self.clone();
+        tokio::spawn(async move {
+            let planner = this.clone();
+            let plans = tokio::task::spawn_blocking(move || planner.engine().warm_plans()).await;
+            for plan in plans.into_iter().flatten() {
+                // A run that finds no cell waiting gets one of its own.
+                let _ = this.engine().warm(&plan);
+            }
+        });
     }
 
     /// Runs a program when its turn comes, and reports to the client meanwhile.
@@ -204,6 +226,10 @@ pub struct RunTool(pub Arc<Runner>);
 impl Tool for RunTool {
     fn listing(&self) -> Value {
         listing()
+    }
+
+    fn prepare(&self) {
+        self.0.warm();
     }
 
     fn call<'a>(

@@ -71,6 +71,11 @@ impl Default for Defaults {
 }
 
 impl Defaults {
+    /// The limits of a run that asks for none.
+    pub fn usual_limits(&self) -> Limits {
+        self.settle(&AskedLimits::default()).limits
+    }
+
     pub(super) fn settle(&self, asked: &AskedLimits) -> Settled {
         let mut notes = Vec::new();
         let timeout = self

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use jail::{Limits, Tree};
+use jail::{Limits, Tree, Zygote};
 
 use crate::language::{By, Definition, Failure, LanguageId, Runtime};
 use crate::request::{CellPath, InputFile, RequestError, RunRequest};
@@ -48,6 +48,8 @@ pub struct RunPlan {
     pub collect: Vec<CellPath>,
     /// How this program would say why it failed.
     pub failure: Failure,
+    /// The waiting runtime that this run could go on with, if it asks for nothing special.
+    pub zygote: Option<Zygote>,
     /// What the caller should know: limits that were not given as asked.
     pub notes: Vec<String>,
 }
@@ -92,6 +94,16 @@ pub fn plan(
     };
     let env = environment(definition, runtime);
     let trees = runtime.tools.iter().map(|tool| &tool.prefix);
+    let argv = names.expand(&runtime.way.run);
+    let build = build::plan(definition, &names, &env, &settled.limits);
+    let plain = parts.args.is_empty()
+        && parts.env.is_empty()
+        && build.is_none()
+        && path == definition.source.file;
+    let env: BTreeMap<String, String> = env.into_iter().chain(parts.env).collect();
+    let zygote = (plain && settled.limits.fit_into(&defaults.usual_limits()))
+        .then(|| zygote(definition, &argv, &env, &parts.code, parts.files.is_empty()))
+        .flatten();
     Ok(RunPlan {
         language: definition.id.clone(),
         chosen: (By::Request, 1.0),
@@ -103,10 +115,11 @@ pub fn plan(
             .chain(&runtime.shown)
             .cloned()
             .collect(),
-        argv: names.expand(&runtime.way.run),
-        build: build::plan(definition, &names, &env, &settled.limits),
+        argv,
+        build,
         collect: Vec::new(),
-        env: env.into_iter().chain(parts.env).collect(),
+        env,
+        zygote,
         source: Source {
             path,
             bytes: source_text(definition, parts.code),
@@ -139,6 +152,30 @@ fn source_text(definition: &Definition, code: Vec<u8>) -> Vec<u8> {
         }
         _ => code,
     }
+}
+
+/// The runtime that waits for programs like this one.
+fn zygote(
+    definition: &Definition,
+    argv: &[String],
+    env: &BTreeMap<String, String>,
+    code: &[u8],
+    is_alone: bool,
+) -> Option<Zygote> {
+    let warm = definition.warm.as_ref()?;
+    // Files beside the program may be modules of the same names as those of a tier.
+    let tier = match is_alone {
+        true => warm.tier(&String::from_utf8_lossy(code))?,
+        false => warm.tiers.first()?,
+    };
+    let variable = |(name, value): (&String, &String)| format!("{name}={value}").into();
+    Some(Zygote {
+        argv: argv.iter().map(Into::into).collect(),
+        env: env.iter().map(variable).collect(),
+        script: definition.source.file.as_str().into(),
+        warm: warm.before.replace("{imports}", &tier.before),
+        fork: warm.after.replace("{imports}", &tier.after),
+    })
 }
 
 /// A program that came as a file of this language keeps its name, so that its

@@ -13,7 +13,6 @@ mod mounts;
 mod reaper;
 pub mod seccomp;
 
-use std::convert::Infallible;
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -48,17 +47,41 @@ pub struct Filters {
     pub grouped: bool,
 }
 
+impl Filters {
+    pub fn new(grouped: bool) -> Self {
+        Self {
+            cell: seccomp::program(seccomp::Filter::Cell { grouped }),
+            init: seccomp::program(seccomp::Filter::Init),
+            grouped,
+        }
+    }
+}
+
+/// What the runtime of a zygote has to do around a clone.
+#[derive(Clone, Copy)]
+pub struct Hooks {
+    pub before: fn(),
+    /// In the zygote itself, afterwards.
+    pub parent: fn(),
+    /// In the worker, when all walls stand.
+    pub child: fn() -> io::Result<()>,
+}
+
 /// The life of a cell's pid 1. `uid` is the cell's in the spawner's namespace.
+///
+/// Returns in the worker of a cell that goes on with a zygote's image, at the word to
+/// go; otherwise never.
 pub fn run(
     parts: &CellParts,
     root: &Root,
     slot: u32,
     filters: &Filters,
+    hooks: Option<Hooks>,
     uid: u32,
     missing: Vec<Missing>,
-) -> ! {
-    let failed = match enter(parts, root, slot, filters, uid, missing) {
-        Ok(never) => match never {},
+) {
+    let failed = match enter(parts, root, slot, filters, hooks, uid, missing) {
+        Ok(()) => return,
         Err(failed) => failed,
     };
     let message = Status::Failed(failed).to_bytes();
@@ -71,9 +94,10 @@ fn enter(
     root: &Root,
     slot: u32,
     filters: &Filters,
+    hooks: Option<Hooks>,
     uid: u32,
     mut missing: Vec<Missing>,
-) -> Result<Infallible, Failed> {
+) -> Result<(), Failed> {
     step("mapping ids", || {
         ids::map_one(root.host_proc.as_fd(), 65534, uid, uid)?;
         ids::become_nobody()
@@ -146,7 +170,7 @@ fn enter(
     })?;
     let signals = step("watching the program", sys::child_signals)?;
     match step("forking", sys::fork)? {
-        Forked::Child => start(&policy, &parts.status, filters),
+        Forked::Child => start(&policy, &parts.status, filters, hooks),
         Forked::Parent { pid } => {
             step("letting go of the streams", || {
                 sys::close_range(0, 2, false)
@@ -155,24 +179,29 @@ fn enter(
                 seccomp::install(&filters.init)
             })?;
             let lifelines = [parts.status.as_fd(), root.lifeline.as_fd()];
-            reaper::watch(pid, lifelines, signals.as_fd())
+            match reaper::watch(pid, lifelines, signals.as_fd())? {}
         }
     }
 }
 
 /// The worker's part: the last walls, the word to go, and the program.
-fn start(policy: &Policy, status: &OwnedFd, filters: &Filters) -> Result<Infallible, Failed> {
+fn start(
+    policy: &Policy,
+    status: &OwnedFd,
+    filters: &Filters,
+    hooks: Option<Hooks>,
+) -> Result<(), Failed> {
     step("starting a session", || {
         rustix::process::setsid()?;
         rustix::process::umask(Mode::from_raw_mode(0o022));
-        sys::reset_signals()
+        match hooks {
+            // The runtime has its own handlers already.
+            Some(_) => sys::unblock_signals(),
+            None => sys::reset_signals(),
+        }
     })?;
     let argv = step("reading the arguments", || c_strings(&policy.argv))?;
     let env = step("reading the environment", || c_strings(&policy.env))?;
-    let path = argv.first().cloned().ok_or_else(|| Failed {
-        step: "finding the program".to_owned(),
-        errno: libc::EINVAL,
-    })?;
     let landlock = step("restricting file access", landlock::restrict)?;
     // SECURITY: seccomp goes last of all. The steps above need system calls that
     // the filter denies, and a filter laid earlier would have to allow them to the
@@ -182,6 +211,13 @@ fn start(policy: &Policy, status: &OwnedFd, filters: &Filters) -> Result<Infalli
         Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => false,
         Err(error) => return step("filtering system calls", || Err(error)),
     };
+    if let Some(hooks) = hooks {
+        step("waking the runtime", || {
+            // Init's own is not the program's: an exec would have set it back too.
+            rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
+            (hooks.child)()
+        })?;
+    }
     step("waiting for the word to go", || {
         let message = Status::Locked { landlock, seccomp }.to_bytes();
         wire::send(status.as_fd(), &message, &[])?;
@@ -192,11 +228,15 @@ fn start(policy: &Policy, status: &OwnedFd, filters: &Filters) -> Result<Infalli
         }
     })?;
     step("closing files", || {
-        sys::close_range(3, libc::c_int::MAX, true)
+        sys::close_range(3, libc::c_int::MAX, hooks.is_none())
     })?;
-    step("starting the program", || {
-        Err(sys::exec(&path, &argv, &env))
-    })
+    match (hooks, argv.first()) {
+        (Some(_), _) => Ok(()),
+        (None, Some(path)) => step("starting the program", || Err(sys::exec(path, &argv, &env))),
+        (None, None) => step("finding the program", || {
+            Err(io::Error::from_raw_os_error(libc::EINVAL))
+        }),
+    }
 }
 
 fn join_groups(parts: &CellParts) -> io::Result<()> {
@@ -218,7 +258,7 @@ fn open_folders(has_proc: bool) -> io::Result<Vec<OwnedFd>> {
     folders.into_iter().chain(proc).map(open).collect()
 }
 
-fn c_strings(list: &[std::ffi::OsString]) -> io::Result<Vec<CString>> {
+pub fn c_strings(list: &[std::ffi::OsString]) -> io::Result<Vec<CString>> {
     list.iter()
         .map(|text| Ok(CString::new(text.as_bytes())?))
         .collect()

@@ -18,9 +18,11 @@ pub mod spec;
 pub mod sys;
 mod watcher;
 mod wire;
+#[cfg(feature = "zygote")]
+mod zygote;
 
 pub use error::{Failed, JailError};
-pub use policy::{Limits, Policy, Tree, View};
+pub use policy::{Limits, Policy, Tree, View, Zygote};
 pub use spawn::{Cell, Event, Host, Jail};
 pub use spec::{Exit, Go, Missing, Wall};
 

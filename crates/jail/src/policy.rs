@@ -19,10 +19,28 @@ pub struct View {
     pub trees: Vec<Tree>,
 }
 
+/// A runtime that starts once, outside of any cell but with nothing else in reach, and
+/// lends its image to cells: each begins where the runtime opens the program's file.
+///
+/// No program is ever read there, and no secret lives there.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Zygote {
+    /// The command line and environment that its cells' programs will have.
+    pub argv: Vec<OsString>,
+    pub env: Vec<OsString>,
+    /// The program's file in the workspace.
+    pub script: OsString,
+    /// What the runtime runs beforehand, and in each cell before the program: in the
+    /// runtime's own language.
+    pub warm: String,
+    pub fork: String,
+}
+
 /// One cell's program: what to start and within which limits.
 #[derive(Debug, Clone)]
 pub struct Policy {
     /// The program and its arguments; the first is an absolute path inside the cell.
+    /// Nothing in a cell of a zygote.
     pub argv: Vec<OsString>,
     /// The whole environment as `NAME=value`; nothing is inherited.
     pub env: Vec<OsString>,
@@ -49,6 +67,16 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// Whether a cell that was made with `made` will do: only the backstop of the
+    /// deadline may be later.
+    pub fn fit_into(&self, made: &Self) -> bool {
+        let same = Self {
+            cpu_seconds: made.cpu_seconds,
+            ..self.clone()
+        };
+        same == *made && self.cpu_seconds <= made.cpu_seconds
+    }
+
     /// How many processors a program shall see.
     pub fn processors(&self) -> u32 {
         self.cpus.ceil() as u32

@@ -5,7 +5,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, Gid, Uid};
@@ -15,7 +15,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 use crate::cgroup::{self, Cgroups, Group, Mode, Usage};
 use crate::error::{Failed, JailError};
 use crate::keeper::{Door, Dying, Keeper, Launched};
-use crate::policy::{Policy, View};
+use crate::policy::{Policy, View, Zygote};
 use crate::slots::{Slots, UidBlock};
 use crate::spec::{Exit, Go, Missing, SpawnRequest, SpawnerSpec, Status};
 use crate::watcher::Watcher;
@@ -32,16 +32,9 @@ pub struct Host {
 pub struct Groups {
     pub cgroups: Cgroups,
     slots: Slots,
-    /// Set when a sweeper waits, or none is needed.
-    allowed: OnceLock<()>,
 }
 
 impl Groups {
-    /// Lets groups be made.
-    pub fn allow(&self) {
-        let _ = self.allowed.set(());
-    }
-
     /// Removes all that no cell uses; whether nothing of ours is left then.
     pub fn remove(&self) -> bool {
         self.slots.remove_groups() && self.cgroups.mode() == Mode::V1
@@ -75,13 +68,17 @@ impl Host {
         let groups = Arc::new(Groups {
             cgroups,
             slots: Slots::default(),
-            allowed: OnceLock::new(),
         });
         Ok(Self {
             keeper: Keeper::start(first).map_err(JailError::Spawner)?,
             groups,
             uids,
         })
+    }
+
+    /// Waits until the cells that were dropped are gone.
+    pub fn settle(&self) {
+        self.keeper.settle();
     }
 
     /// Which control groups bound the cells, and why not better ones.
@@ -94,6 +91,8 @@ impl Host {
 pub struct Jail {
     host: Arc<Host>,
     view: View,
+    /// The runtime whose image the cells have, and its library.
+    zygote: Option<(Zygote, Arc<OwnedFd>)>,
     /// The way to the spawner, if one runs.
     spawner: Mutex<Option<Arc<Door>>>,
 }
@@ -103,20 +102,40 @@ impl Jail {
         Self {
             host,
             view,
+            zygote: None,
             spawner: Mutex::new(None),
         }
     }
 
-    /// Starts a spawner if none runs. It builds its root behind the caller.
+    /// Makes cells that go on with the image of a runtime. `library` is a memory file
+    /// with this crate as a shared library, built with its feature `zygote`.
+    pub fn of_zygote(host: Arc<Host>, view: View, zygote: Zygote, library: Arc<OwnedFd>) -> Self {
+        Self {
+            zygote: Some((zygote, library)),
+            ..Self::new(host, view)
+        }
+    }
+
+    /// Starts a spawner if none runs. It builds its root behind the caller; but a zygote
+    /// is waited for until it has warmed up.
     pub fn start(&self) -> Result<(), JailError> {
-        self.spawner().map(drop)
+        let spawner = self.spawner()?;
+        if self.zygote.is_none() {
+            return Ok(());
+        }
+        match spawner.failure() {
+            Some(failed) => Err(failed.into()),
+            None if spawner.is_built() => Ok(()),
+            None => Err(JailError::SpawnerGone),
+        }
     }
 
     /// Whether [`Jail::spawn`] will not have to start a spawner.
     pub fn is_started(&self) -> bool {
-        self.lock()
-            .as_ref()
-            .is_some_and(|spawner| is_there(spawner))
+        let spawner = self.lock();
+        spawner.as_ref().is_some_and(|spawner| {
+            is_there(spawner) && (self.zygote.is_none() || spawner.is_built())
+        })
     }
 
     /// Asks for a cell. Blocks only if a spawner has to start first.
@@ -124,7 +143,7 @@ impl Jail {
     /// `stdio` are the program's ends of the standard streams.
     pub fn spawn(&self, policy: &Policy, stdio: [OwnedFd; 3]) -> Result<Cell, JailError> {
         let spawner = self.spawner()?;
-        let lease = Lease::take(&self.host.groups)?;
+        let lease = Lease::take(&self.host.groups, &spawner)?;
         if let Some(group) = &lease.group {
             group.limit(&policy.limits).map_err(JailError::Cgroup)?;
         }
@@ -181,9 +200,11 @@ impl Jail {
             uid_base: self.host.uids.as_ref().map(|uids| uids.base),
             is_grouped: self.host.cgroups().mode() != Mode::None,
             sweep: Vec::new(),
+            zygote: self.zygote.as_ref().map(|(zygote, _)| zygote.clone()),
         };
+        let library = self.zygote.as_ref().map(|(_, library)| library.clone());
         let groups = self.host.groups.clone();
-        let started = self.host.keeper.start_spawner(spec, groups)?;
+        let started = self.host.keeper.start_spawner(spec, library, groups)?;
         *spawner = Some(started.clone());
         Ok(started)
     }
@@ -348,7 +369,7 @@ pub struct Lease {
 }
 
 impl Lease {
-    fn take(groups: &Arc<Groups>) -> Result<Self, JailError> {
+    fn take(groups: &Arc<Groups>, spawner: &Door) -> Result<Self, JailError> {
         let (slot, group) = groups.slots.take().ok_or(JailError::NoSlot)?;
         let mut lease = Self {
             groups: groups.clone(),
@@ -357,7 +378,9 @@ impl Lease {
             given_up: false,
         };
         if lease.group.is_none() && groups.cgroups.mode() != Mode::None {
-            groups.allowed.wait();
+            if !spawner.has_sweeper() {
+                return Err(spawner.failure().map_or(JailError::SpawnerGone, Into::into));
+            }
             let group = groups.cgroups.group(slot).map_err(JailError::Cgroup)?;
             lease.group = Some(group);
         }

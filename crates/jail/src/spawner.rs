@@ -7,6 +7,7 @@
 //!
 //! [`Policy`]: crate::policy::Policy
 
+mod handoff;
 pub mod masks;
 mod root;
 mod side;
@@ -20,11 +21,14 @@ use rustix::net::RecvFlags;
 use rustix::process::{DumpableBehavior, Gid, PidfdFlags, Signal, Uid, pidfd_open};
 
 use crate::error::{Failed, step};
-use crate::init::{self, CellParts, seccomp};
+use crate::init::{self, CellParts};
+use crate::policy::Zygote;
 use crate::spec::{Missing, SpawnRequest, SpawnerSpec, Status, Wall};
 use crate::sys::{self, Cloned};
 use crate::wire;
 
+#[cfg(feature = "zygote")]
+pub use handoff::{Task, receive as receive_handoff};
 pub use root::Root;
 
 /// What the server says once it has written a root server's id maps.
@@ -41,29 +45,34 @@ pub const MOVED: &[u8] = b"moved";
 pub fn main() -> ! {
     let control = sys::take_stdin();
     let mut early = Vec::new();
-    let mut spawner = match Spawner::start(&control, &mut early) {
-        Ok(started) => started,
-        Err(failed) => {
-            let message = Status::Failed(failed).to_bytes();
-            let _ = wire::send(control.as_fd(), &message, &[]);
-            sys::exit_now(1);
+    let failed = match Spawner::start(&control, &mut early) {
+        Ok((spawner, None)) => {
+            spawner.work(&control, early);
+            sys::exit_now(0);
         }
+        Ok((spawner, Some(runtime))) => handoff::exec(&spawner, &control, &runtime),
+        Err(failed) => failed,
     };
-    if wire::send(control.as_fd(), READY, &[]).is_ok() {
-        early.into_iter().for_each(|message| spawner.serve(message));
-        loop {
-            match wire::receive(control.as_fd(), RecvFlags::empty()) {
-                Ok(Some(message)) => spawner.serve(message),
-                // No room for its descriptors: that request is lost, the others are not.
-                Err(error) if error.raw_os_error() == Some(libc::EMFILE) => {}
-                Ok(None) | Err(_) => break,
-            }
-        }
-    }
-    sys::exit_now(0);
+    give_up(&control, failed)
 }
 
-struct Spawner {
+/// Says why there will be no cells.
+pub fn give_up(control: &OwnedFd, failed: Failed) -> ! {
+    let message = Status::Failed(failed).to_bytes();
+    let _ = wire::send(control.as_fd(), &message, &[]);
+    sys::exit_now(1);
+}
+
+/// Which side of a request we came back on.
+enum Served {
+    Spawner,
+    /// A cell's worker, with a zygote's image and its program to run.
+    Worker,
+}
+
+pub struct Spawner {
+    /// How a zygote's runtime is cloned; `None` for cells that start their program.
+    pub hooks: Option<init::Hooks>,
     root: Root,
     filters: init::Filters,
     /// The uid that a slot's cells have in our user namespace is its number + 1;
@@ -78,13 +87,52 @@ struct Spawner {
 }
 
 impl Spawner {
-    /// Builds everything; with the requests that came meanwhile.
-    fn start(control: &OwnedFd, early: &mut Vec<wire::Message>) -> Result<Self, Failed> {
+    /// What the host's /proc says of this process.
+    #[cfg(feature = "zygote")]
+    pub fn own_stat(&self) -> io::Result<String> {
+        let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC;
+        let mode = rustix::fs::Mode::empty();
+        let stat = rustix::fs::openat(&self.root.host_proc, "self/stat", flags, mode)?;
+        io::read_to_string(std::fs::File::from(stat))
+    }
+
+    /// Answers requests until the server is gone. Returns in the worker of a zygote's
+    /// cell, and nowhere else.
+    pub fn work(mut self, control: &OwnedFd, early: Vec<wire::Message>) {
+        if wire::send(control.as_fd(), READY, &[]).is_err() {
+            sys::exit_now(0);
+        }
+        let mut early = early.into_iter();
+        loop {
+            let message = match early.next() {
+                Some(message) => Ok(Some(message)),
+                None => wire::receive(control.as_fd(), RecvFlags::empty()),
+            };
+            match message.map(|message| message.map(|message| self.serve(message))) {
+                Ok(Some(Served::Worker)) => return,
+                Ok(Some(Served::Spawner)) => {}
+                // No room for its descriptors: that request is lost, the others are not.
+                Err(error) if error.raw_os_error() == Some(libc::EMFILE) => {}
+                Ok(None) | Err(_) => sys::exit_now(0),
+            }
+        }
+    }
+
+    /// Builds everything; with the requests that came meanwhile, and the runtime to become.
+    fn start(
+        control: &OwnedFd,
+        early: &mut Vec<wire::Message>,
+    ) -> Result<(Self, Option<Successor>), Failed> {
         step("watching the server", || {
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
             Ok(rustix::process::chdir("/")?)
         })?;
-        let (spec, lifeline, leaf) = step("reading the spawner's spec", || receive_spec(control))?;
+        let Told {
+            spec,
+            library,
+            lifeline,
+            leaf,
+        } = step("reading the spawner's spec", || receive_spec(control))?;
         step("starting the sweeper", || {
             match sweeper::start(&spec.sweep, lifeline)? {
                 Some(sweeper) => wire::send(control.as_fd(), SWEEPING, &[sweeper.as_fd()]),
@@ -123,13 +171,7 @@ impl Spawner {
         })?;
         let building = Root::begin(&spec.view, trees, host_proc)?;
         // While a child makes the network namespace.
-        let filters = init::Filters {
-            cell: seccomp::program(seccomp::Filter::Cell {
-                grouped: spec.is_grouped,
-            }),
-            init: seccomp::program(seccomp::Filter::Init),
-            grouped: spec.is_grouped,
-        };
+        let filters = init::Filters::new(spec.is_grouped);
         let (root, network) = building.finish()?;
         // We are away from the host's network ourselves; the first slot has the same.
         let mut networks = HashMap::new();
@@ -140,26 +182,32 @@ impl Spawner {
                 errno: error.raw_os_error().unwrap_or(0),
             }),
         }
-        Ok(Self {
+        let spawner = Self {
+            hooks: None,
             root,
             filters,
             has_range: spec.uid_base.is_some(),
             networks,
             inside: 0,
             missing,
-        })
+        };
+        let runtime = spec.zygote.zip(library);
+        Ok((
+            spawner,
+            runtime.map(|(zygote, library)| Successor { zygote, library }),
+        ))
     }
 
     /// Makes one cell, or says on its status socket why not.
-    fn serve(&mut self, message: wire::Message) {
+    fn serve(&mut self, message: wire::Message) -> Served {
         let mut fds = message.fds.into_iter().peekable();
         let (Some(spec), Some(stdin), Some(stdout), Some(stderr), Some(status)) =
             (fds.next(), fds.next(), fds.next(), fds.next(), fds.next())
         else {
-            return;
+            return Served::Spawner;
         };
         let Ok(request) = SpawnRequest::from_bytes(&message.bytes) else {
-            return;
+            return Served::Spawner;
         };
         let mut parts = CellParts {
             spec,
@@ -168,13 +216,22 @@ impl Spawner {
             birthplace: fds.next_if(|_| request.birthplace),
             join: fds.collect(),
         };
-        if let Err(failed) = self.spawn(&request, &mut parts) {
-            let message = Status::Failed(failed).to_bytes();
-            let _ = wire::send(parts.status.as_fd(), &message, &[]);
+        match self.spawn(&request, &mut parts) {
+            Ok(Served::Worker) => {
+                // Its descriptors are closed already.
+                std::mem::forget(parts);
+                Served::Worker
+            }
+            Ok(Served::Spawner) => Served::Spawner,
+            Err(failed) => {
+                let message = Status::Failed(failed).to_bytes();
+                let _ = wire::send(parts.status.as_fd(), &message, &[]);
+                Served::Spawner
+            }
         }
     }
 
-    fn spawn(&mut self, request: &SpawnRequest, parts: &mut CellParts) -> Result<(), Failed> {
+    fn spawn(&mut self, request: &SpawnRequest, parts: &mut CellParts) -> Result<Served, Failed> {
         let mut missing = self.missing.clone();
         if missing.iter().all(|m| m.wall != Wall::Network) {
             step("entering the network namespace", || {
@@ -207,13 +264,15 @@ impl Spawner {
         })?;
         match cloned {
             Cloned::Child => {
-                init::run(parts, &self.root, request.slot, &self.filters, uid, missing)
+                let (root, slot) = (&self.root, request.slot);
+                init::run(parts, root, slot, &self.filters, self.hooks, uid, missing);
+                Ok(Served::Worker)
             }
             Cloned::Parent { pidfd } => {
                 let message = Status::Started.to_bytes();
                 // A server that is gone needs no answer: the cell ends by itself.
                 let _ = wire::send(parts.status.as_fd(), &message, &[pidfd.as_fd()]);
-                Ok(())
+                Ok(Served::Spawner)
             }
         }
     }
@@ -235,6 +294,9 @@ impl Spawner {
         }
         const NEEDED: libc::c_int = libc::CLONE_NEWUSER | libc::CLONE_NEWPID | libc::CLONE_NEWNS;
         let all = NEEDED | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+        if let Some(hooks) = self.hooks {
+            (hooks.before)();
+        }
         let mut result = sys::clone_into(all, true, group);
         for (flag, lost) in [
             (libc::CLONE_NEWUTS, Wall::Ipc),
@@ -250,8 +312,13 @@ impl Spawner {
                 missing.push(Missing { wall: lost, errno });
             }
         }
-        if self.has_range && !matches!(result, Ok(Cloned::Child)) {
-            become_effective(0)?;
+        if !matches!(result, Ok(Cloned::Child)) {
+            if let Some(hooks) = self.hooks {
+                (hooks.parent)();
+            }
+            if self.has_range {
+                become_effective(0)?;
+            }
         }
         result
     }
@@ -271,19 +338,38 @@ impl Spawner {
     }
 }
 
-/// The spec, the pipe whose end tells a sweeper that the server is gone, and the
-/// group to start cells from.
-fn receive_spec(control: &OwnedFd) -> io::Result<(SpawnerSpec, Option<OwnedFd>, Option<OwnedFd>)> {
+/// A runtime to become, and the library that makes it make cells.
+pub struct Successor {
+    zygote: Zygote,
+    library: OwnedFd,
+}
+
+struct Told {
+    spec: SpawnerSpec,
+    library: Option<OwnedFd>,
+    /// Its end tells a sweeper that the server is gone.
+    lifeline: Option<OwnedFd>,
+    /// The group to start cells from.
+    leaf: Option<OwnedFd>,
+}
+
+fn receive_spec(control: &OwnedFd) -> io::Result<Told> {
     let message = wire::receive(control.as_fd(), RecvFlags::empty())?;
     let mut fds = message.ok_or(io::ErrorKind::UnexpectedEof)?.fds.into_iter();
     let spec = fds.next().ok_or(io::ErrorKind::UnexpectedEof)?;
     let spec = SpawnerSpec::from_memory_file(spec)?;
+    let library = spec.zygote.as_ref().and_then(|_| fds.next());
     let lifeline = if spec.sweep.is_empty() {
         None
     } else {
         fds.next()
     };
-    Ok((spec, lifeline, fds.next()))
+    Ok(Told {
+        spec,
+        library,
+        lifeline,
+        leaf: fds.next(),
+    })
 }
 
 /// Goes on as another process, born in the group `leaf`, and tells the server who

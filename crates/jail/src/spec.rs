@@ -5,7 +5,7 @@
 //! same: lengths are bounded by what is there, and a short or long message is an
 //! error, never a panic.
 
-mod codec;
+pub(crate) mod codec;
 #[cfg(test)]
 mod tests;
 
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 use self::codec::{Reader, Writer, garbled, read_memory_file};
 use crate::error::Failed;
-use crate::policy::{Limits, Policy, Tree, View};
+use crate::policy::{Limits, Policy, Tree, View, Zygote};
 
 /// What a spawner is told once, before it builds its root.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +29,8 @@ pub struct SpawnerSpec {
     pub is_grouped: bool,
     /// What a sweeper must remove once the server is gone; empty if one is there.
     pub sweep: Vec<PathBuf>,
+    /// The runtime to become; its library comes beside the spec.
+    pub zygote: Option<Zygote>,
 }
 
 /// One request to the spawner; the cell's own [`Policy`] travels in a memory file
@@ -84,6 +86,22 @@ pub struct Missing {
     pub errno: i32,
 }
 
+impl Missing {
+    pub(crate) fn write(&self, out: &mut Writer) {
+        out.number(self.wall as u64);
+        out.number(self.errno as u64);
+    }
+
+    pub(crate) fn read(input: &mut Reader<'_>) -> io::Result<Self> {
+        let wall = input.number()?;
+        let wall = Wall::ALL.into_iter().find(|w| *w as u64 == wall);
+        Ok(Self {
+            wall: wall.ok_or_else(garbled)?,
+            errno: input.number()? as i32,
+        })
+    }
+}
+
 /// The walls that can be missing without the cell failing to start at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -134,6 +152,14 @@ impl SpawnerSpec {
         for path in &self.sweep {
             out.bytes(path.as_os_str().as_bytes());
         }
+        out.number(self.zygote.is_some().into());
+        if let Some(zygote) = &self.zygote {
+            out.texts(&zygote.argv);
+            out.texts(&zygote.env);
+            out.bytes(zygote.script.as_bytes());
+            out.bytes(zygote.warm.as_bytes());
+            out.bytes(zygote.fork.as_bytes());
+        }
         out.into_memory_file()
     }
 
@@ -152,12 +178,23 @@ impl SpawnerSpec {
             })
         })?;
         let sweep = input.list(|input| Ok(input.text()?.into()))?;
+        let zygote = match input.number()? {
+            0 => None,
+            _ => Some(Zygote {
+                argv: input.list(Reader::text)?,
+                env: input.list(Reader::text)?,
+                script: input.text()?,
+                warm: input.string()?,
+                fork: input.string()?,
+            }),
+        };
         input.end()?;
         Ok(Self {
             view: View { trees },
             uid_base,
             is_grouped,
             sweep,
+            zygote,
         })
     }
 }
@@ -165,12 +202,8 @@ impl SpawnerSpec {
 impl Policy {
     pub(crate) fn to_memory_file(&self) -> io::Result<OwnedFd> {
         let mut out = Writer::new();
-        for list in [&self.argv, &self.env] {
-            out.number(list.len() as u64);
-            for text in list {
-                out.bytes(text.as_bytes());
-            }
-        }
+        out.texts(&self.argv);
+        out.texts(&self.env);
         let l = &self.limits;
         for number in [
             l.memory,
@@ -244,10 +277,7 @@ impl Status {
             Self::Ready { missing } => {
                 out.number(2);
                 out.number(missing.len() as u64);
-                for missing in missing {
-                    out.number(missing.wall as u64);
-                    out.number(missing.errno as u64);
-                }
+                missing.iter().for_each(|missing| missing.write(&mut out));
             }
             Self::Locked { landlock, seccomp } => {
                 out.number(3);
@@ -275,14 +305,7 @@ impl Status {
         let status = match input.number()? {
             1 => Self::Started,
             2 => Self::Ready {
-                missing: input.list(|input| {
-                    let wall = input.number()?;
-                    let wall = Wall::ALL.into_iter().find(|w| *w as u64 == wall);
-                    Ok(Missing {
-                        wall: wall.ok_or_else(garbled)?,
-                        errno: input.number()? as i32,
-                    })
-                })?,
+                missing: input.list(Missing::read)?,
             },
             3 => Self::Locked {
                 landlock: input.number()? as u8,

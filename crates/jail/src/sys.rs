@@ -241,6 +241,10 @@ pub fn reset_signals() -> io::Result<()> {
         // SAFETY: SIG_DFL installs no code of ours; numbers that cannot be set fail alone.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
+    unblock_signals()
+}
+
+pub fn unblock_signals() -> io::Result<()> {
     mask_signals(libc::SIG_UNBLOCK, &(1..=64).collect::<Vec<_>>())
 }
 
@@ -359,6 +363,98 @@ pub fn set_thread_file_ids(uid: u32, gid: u32) -> io::Result<()> {
     } else {
         Err(io::ErrorKind::PermissionDenied.into())
     }
+}
+
+/// Takes a variable out of the environment of a process that has one thread, and has
+/// not looked at it yet.
+#[cfg(feature = "zygote")]
+pub fn take_variable(name: &std::ffi::CStr) -> Option<CString> {
+    // SAFETY: a C string; nobody else touches the environment now.
+    let value = unsafe { libc::getenv(name.as_ptr()) };
+    if value.is_null() {
+        return None;
+    }
+    // SAFETY: getenv returned a C string of the environment.
+    let value = unsafe { std::ffi::CStr::from_ptr(value) }.to_owned();
+    // SAFETY: as for getenv.
+    unsafe { libc::unsetenv(name.as_ptr()) };
+    Some(value)
+}
+
+/// Ends what /proc shows of the environment this process was started with at `end`.
+/// `stat` is this process's own of /proc.
+#[cfg(feature = "zygote")]
+pub fn cut_environment(stat: &str, end: usize) -> Option<()> {
+    #[repr(C)]
+    #[derive(Default)]
+    struct Map {
+        start_code: u64,
+        end_code: u64,
+        start_data: u64,
+        end_data: u64,
+        start_brk: u64,
+        brk: u64,
+        start_stack: u64,
+        arg_start: u64,
+        arg_end: u64,
+        env_start: u64,
+        env_end: u64,
+        auxv: u64,
+        auxv_size: u32,
+        exe_fd: u32,
+    }
+    // The name may hold anything; the fields behind it are numbers, the state first.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+    // SAFETY: 0 only asks where the heap ends.
+    let brk = unsafe { libc::sbrk(0) } as u64;
+    let map = Map {
+        start_code: number(26)?,
+        end_code: number(27)?,
+        start_stack: number(28)?,
+        start_data: number(45)?,
+        end_data: number(46)?,
+        start_brk: number(47)?,
+        brk,
+        arg_start: number(48)?,
+        arg_end: number(49)?,
+        env_start: number(50)?,
+        env_end: end as u64,
+        exe_fd: u32::MAX,
+        ..Map::default()
+    };
+    // SAFETY: the kernel reads one `Map`, whose size is given, and checks every address.
+    let ret = unsafe {
+        libc::prctl(
+            libc::PR_SET_MM,
+            libc::PR_SET_MM_MAP,
+            &raw const map,
+            size_of::<Map>(),
+            0,
+        )
+    };
+    (ret == 0).then_some(())
+}
+
+/// Where the value of a variable lies in the environment this process was started with.
+#[cfg(feature = "zygote")]
+pub fn variable_address(name: &std::ffi::CStr) -> Option<usize> {
+    // SAFETY: a C string; nobody else touches the environment now.
+    let value = unsafe { libc::getenv(name.as_ptr()) };
+    (!value.is_null()).then_some(value as usize)
+}
+
+/// Lets `fd` live across an exec.
+pub fn keep_on_exec(fd: BorrowedFd<'_>) -> io::Result<()> {
+    Ok(rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::empty())?)
+}
+
+/// Takes over a descriptor that whoever started this process left open for us.
+pub fn take_descriptor(number: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: F_GETFD takes two integers and changes nothing, whoever owns the number.
+    check(unsafe { libc::fcntl(number, libc::F_GETFD) }.into())?;
+    // SAFETY: it is open, and named to this process alone, once.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
 /// A C string, or the error for text with a NUL byte in it.

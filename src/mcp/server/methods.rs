@@ -27,7 +27,7 @@ impl Server {
             ("supportedVersions", json!(SUPPORTED)),
             ("capabilities", capabilities()),
         ]);
-        self.add_instructions(&mut result);
+        self.welcome(&mut result);
         result
     }
 
@@ -52,11 +52,14 @@ impl Server {
             ("capabilities", capabilities()),
             ("serverInfo", self.identity.to_value()),
         ]);
-        self.add_instructions(&mut result);
+        self.welcome(&mut result);
         Ok(result)
     }
 
-    fn add_instructions(&self, result: &mut Members) {
+    fn welcome(&self, result: &mut Members) {
+        for tool in self.catalog().tools.values() {
+            tool.prepare();
+        }
         if let Some(instructions) = &self.identity.instructions {
             result.insert("instructions".to_owned(), instructions.as_str().into());
         }

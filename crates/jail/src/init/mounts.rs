@@ -76,7 +76,7 @@ fn mount_proc(root: &Root, slot: u32) -> io::Result<()> {
     // hidepid: what a program may not look into, init above all, it does not see.
     mount("proc", proc, "proc", flags, c"hidepid=2")?;
     for mask in &root.masks {
-        mount_bind(mask.source, &mask.target)?;
+        mount_bind(&mask.source, &mask.target)?;
     }
     let facts = Path::new("/mask/facts").join(slot.to_string());
     for name in masks::FACTS {

@@ -50,7 +50,7 @@ pub const FACTS: [&str; 6] = ["cpuinfo", "loadavg", "meminfo", "stat", "uptime",
 
 /// One place in a cell's /proc, and what lies over it.
 pub struct Mask {
-    pub source: &'static str,
+    pub source: PathBuf,
     pub target: PathBuf,
 }
 
@@ -64,9 +64,9 @@ pub fn find(proc: &Path) -> Vec<Mask> {
         // Root has no name in the spawner's user namespace.
         let of_root_alone = [0, 65534].contains(&found.uid()) && found.mode() & 0o077 == 0;
         let source = if found.is_dir() {
-            "/mask/folder"
+            "/mask/folder".into()
         } else {
-            "/mask/file"
+            "/mask/file".into()
         };
         let target = Path::new("/cell/proc").join(name);
         (!of_root_alone || found.is_dir()).then_some(Mask { source, target })

@@ -52,19 +52,19 @@ const TOP: [&str; 6] = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 /// A built root, in the spawner and in the first moments of a cell.
 pub struct Root {
     /// Where it is: at first where it was built, then at `/`.
-    at: &'static Path,
+    pub(super) at: &'static Path,
     /// The host's /proc, through which a process writes its own id maps.
     pub host_proc: OwnedFd,
     /// Ends, as cells see it, when the spawner does.
     pub lifeline: OwnedFd,
-    _alive: OwnedFd,
+    pub(super) alive: OwnedFd,
     pub trees: Vec<Shown>,
     /// The slots that have an overlay over each tree, or why they have none.
-    overlaid: HashMap<u32, Result<(), i32>>,
+    pub(super) overlaid: HashMap<u32, Result<(), i32>>,
     pub masks: Vec<Mask>,
-    processor: String,
-    kernel: String,
-    facts: HashMap<u32, (u64, u32)>,
+    pub(super) processor: String,
+    pub(super) kernel: String,
+    pub(super) facts: HashMap<u32, (u64, u32)>,
 }
 
 /// A tree of the host in the root.
@@ -197,7 +197,7 @@ impl Root {
             at: Path::new("/tmp"),
             host_proc,
             lifeline,
-            _alive: alive,
+            alive,
             trees,
             overlaid: HashMap::new(),
             masks,

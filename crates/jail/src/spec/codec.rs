@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use rustix::fs::{MemfdFlags, memfd_create};
 
@@ -48,6 +48,13 @@ impl Writer {
         self.0.extend_from_slice(bytes);
     }
 
+    pub fn texts(&mut self, list: &[OsString]) {
+        self.number(list.len() as u64);
+        for text in list {
+            self.bytes(text.as_bytes());
+        }
+    }
+
     pub fn into_memory_file(self) -> io::Result<OwnedFd> {
         if self.0.len() as u64 > MAX_SPEC {
             return Err(io::Error::from_raw_os_error(libc::E2BIG));
@@ -83,6 +90,10 @@ impl<'a> Reader<'a> {
         let (text, rest) = self.0.split_at_checked(length).ok_or_else(garbled)?;
         self.0 = rest;
         Ok(OsString::from_vec(text.to_vec()))
+    }
+
+    pub fn string(&mut self) -> io::Result<String> {
+        self.text()?.into_string().map_err(|_| garbled())
     }
 
     pub fn list<T>(&mut self, item: impl Fn(&mut Self) -> io::Result<T>) -> io::Result<Vec<T>> {

@@ -77,6 +77,13 @@ fn a_spawner_spec_survives_the_trip_through_its_memory_file() {
         uid_base: Some(1 << 30),
         is_grouped: true,
         sweep: vec!["/sys/fs/cgroup/hotcell-1".into()],
+        zygote: Some(Zygote {
+            argv: vec!["/usr/bin/python3".into(), "main.py".into()],
+            env: vec!["HOME=/".into()],
+            script: "main.py".into(),
+            warm: "import re".into(),
+            fork: String::new(),
+        }),
     };
     let file = spec.to_memory_file().unwrap();
     assert_eq!(SpawnerSpec::from_memory_file(file).unwrap(), spec);
