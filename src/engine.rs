@@ -7,16 +7,21 @@ use std::fs::File;
 use std::future::Future;
 use std::io::Write;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use jail::{Host, Jail, JailError, Policy, Tree, View, Zygote};
 use rustix::fs::{MemfdFlags, memfd_create};
 
-use crate::language::{Definition, LanguageError, MissingRuntime, Registry, Runtime, Surroundings};
+use crate::compile::{Builder, Built, Cells};
+use crate::language::{
+    By, Definition, LanguageError, MissingRuntime, Registry, Runtime, Surroundings,
+    UnsupportedPlatform, Versions, unfence,
+};
 use crate::plan::{Defaults, RunPlan, plan};
 use crate::pool::Pool;
 use crate::request::{RequestError, RunRequest};
-use crate::run::{self, RunResult, StartError, Surface};
+use crate::run::{self, OutputEvent, RunResult, StartError, Stream, Surface};
 
 pub use queue::{Place, Queue, QueueFull, QueueSize};
 
@@ -29,6 +34,9 @@ pub struct Engine {
     host: Mutex<Option<Arc<Host>>>,
     /// One for each set of trees that cells have been shown.
     jails: Mutex<HashMap<View, Arc<Jail>>>,
+    builder: Builder,
+    /// Of runtimes that have been used, by their path.
+    versions: Mutex<HashMap<PathBuf, Option<String>>>,
     /// How many cells wait in each pool; `None` without any.
     pool_size: Option<usize>,
     pools: Mutex<HashMap<(View, Zygote), Arc<Pool>>>,
@@ -44,6 +52,8 @@ pub enum Rejected {
     Language(#[from] LanguageError),
     #[error(transparent)]
     Runtime(#[from] MissingRuntime),
+    #[error(transparent)]
+    Platform(#[from] UnsupportedPlatform),
 }
 
 impl Rejected {
@@ -54,6 +64,7 @@ impl Rejected {
             Self::Language(LanguageError::Undetected { .. }) => "ambiguous_language",
             Self::Language(_) => "unknown_language",
             Self::Runtime(_) => "missing_runtime",
+            Self::Platform(_) => "unsupported_platform",
         }
     }
 
@@ -63,6 +74,7 @@ impl Rejected {
             Self::Request(error) => error.hint(),
             Self::Language(error) => error.hint(),
             Self::Runtime(error) => error.hint(),
+            Self::Platform(_) => None,
         }
     }
 }
@@ -80,6 +92,8 @@ impl Engine {
     pub fn new(around: Surroundings) -> Self {
         Self {
             registry: Registry::load(around.config.as_deref()),
+            builder: Builder::new(around.cache.clone()),
+            versions: Mutex::default(),
             around,
             defaults: Defaults::default(),
             host: Mutex::default(),
@@ -120,14 +134,39 @@ impl Engine {
     }
 
     /// Resolves a request; runs nothing.
-    pub fn plan(&self, request: RunRequest) -> Result<RunPlan, Rejected> {
-        let definition = self.registry.choose(
+    pub fn plan(&self, mut request: RunRequest) -> Result<RunPlan, Rejected> {
+        let mut fence = None;
+        if request.asked_language().is_none()
+            && let Some((tag, inside)) = unfence(request.code())
+        {
+            let inside = inside.to_owned();
+            fence = Some(tag.to_owned());
+            request = request.with_code(inside)?;
+        }
+        let can_run = |definition: &Definition| {
+            UnsupportedPlatform::check(definition).is_ok()
+                && Runtime::find(definition, &self.around).is_ok()
+        };
+        let chosen = self.registry.recognize(
             request.asked_language(),
+            fence.as_deref(),
             request.file_name().map(|name| name.as_str()),
             request.code(),
+            can_run,
         )?;
-        let runtime = Runtime::find(definition, &self.around)?;
-        Ok(plan(request, definition, &runtime, &self.defaults)?)
+        let definition = chosen.definition;
+        UnsupportedPlatform::check(definition)?;
+        let runtime = Runtime::find_for(definition, request.code(), &self.around)?;
+        let mut plan = plan(request, definition, &runtime, &self.defaults)?;
+        if chosen.by == By::Looks {
+            let percent = (100.0 * chosen.certainty).floor();
+            plan.notes.push(format!(
+                "no language was named; it looks like {} ({percent} % sure)",
+                definition.id
+            ));
+        }
+        plan.chosen = (chosen.by, chosen.certainty);
+        Ok(plan)
     }
 
     /// Starts what a plan's cell needs, if it is not there yet. Blocks.
@@ -144,7 +183,64 @@ impl Engine {
     ) -> Result<RunResult, StartError> {
         let jail = self.jail(&plan.trees)?;
         let (pool, host) = (self.pool(plan)?, self.host()?);
-        run::run(jail, pool, host.cgroups(), plan, surface, cancelled).await
+        let cgroups = host.cgroups();
+        let Some(build) = &plan.build else {
+            return run::run(jail, pool, cgroups, plan, surface, cancelled).await;
+        };
+        let mut cancelled = std::pin::pin!(cancelled);
+        let cells = Cells {
+            jail: jail.clone(),
+            cgroups,
+            requirement: surface.requirement,
+        };
+        let built = self
+            .builder
+            .build(plan, build, cells, cancelled.as_mut())
+            .await?;
+        match built {
+            Built::Failed(result) => {
+                let event = OutputEvent {
+                    stream: Stream::Stderr,
+                    bytes: result.stderr.to_text().into_bytes(),
+                };
+                // Nobody listening is fine.
+                let _ = surface.events.send(event).await;
+                Ok(*result)
+            }
+            Built::Ready(folder, files, compiled) => {
+                let mut plan = plan.clone();
+                plan.files.extend([folder].into_iter().chain(files));
+                let result = run::run(jail, None, cgroups, &plan, surface, cancelled).await?;
+                Ok(RunResult {
+                    compiled: Some(compiled),
+                    ..result
+                })
+            }
+        }
+    }
+
+    /// The version of a plan's runtime, if it has been asked before.
+    pub fn known_version(&self, plan: &RunPlan) -> Option<Option<String>> {
+        let versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+        versions.get(&plan.runtime.path).cloned()
+    }
+
+    /// The version of a plan's runtime. Blocks: one that is new to us is asked.
+    pub fn version(&self, plan: &RunPlan) -> Option<String> {
+        if let Some(known) = self.known_version(plan) {
+            return known;
+        }
+        let definition = self.registry.find(plan.language.as_str()).ok()?;
+        let mut remembered = Versions::load(&self.around);
+        let answered = remembered.ask(definition, &plan.runtime, &self.around);
+        let version = answered.version().map(str::to_owned);
+        if remembered.known(&plan.runtime).is_none() {
+            remembered.add(answered);
+            remembered.save(&self.around);
+        }
+        let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+        versions.insert(plan.runtime.path.clone(), version.clone());
+        version
     }
 
     /// Leaves with the process: waits for the cells, and leaves the rest to the kernel

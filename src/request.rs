@@ -119,6 +119,12 @@ impl RunRequest {
         })
     }
 
+    /// The same with another program in its place.
+    pub fn with_code(self, code: impl Into<Vec<u8>>) -> Result<Self, RequestError> {
+        let Self { code, .. } = Self::new(code)?;
+        Ok(Self { code, ..self })
+    }
+
     /// The language by any of its names; whether it exists is for the registry to say.
     pub fn language(mut self, name: impl Into<String>) -> Self {
         self.language = Some(name.into());

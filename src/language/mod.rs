@@ -5,7 +5,9 @@
 //! limits or of cells beyond the path a runtime gets in one.
 
 mod definition;
+mod detect;
 mod failure;
+mod listing;
 mod registry;
 mod runtime;
 
@@ -15,10 +17,17 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub use definition::{Definition, DefinitionError, Install, Tier, Warm, Word};
+pub use definition::{
+    Compile, Definition, DefinitionError, Install, Piece, Platform, Problem, Rule, Tier, Warm, Way,
+    Word,
+};
+pub use detect::{By, Chosen, unfence};
 pub use failure::{Cause, Diagnosis, Failure};
+pub use listing::{Row, rows};
 pub use registry::{LanguageError, Listed, Registry};
-pub use runtime::{MissingRuntime, PassedOver, Refusal, Runtime};
+pub use runtime::{
+    MissingRuntime, PassedOver, Refusal, Runtime, Tool, UnsupportedPlatform, Versions,
+};
 
 /// A language's name in requests, file names and URLs: `[a-z0-9+#.-]`, 1–24
 /// bytes, a letter or digit first.

@@ -3,6 +3,7 @@
 mod attacks;
 mod bad_input;
 mod code_runner;
+mod compiled;
 mod doctor;
 mod error_kinds;
 mod faults;
@@ -11,6 +12,7 @@ mod hostile_server;
 mod languages;
 mod limits;
 mod mcp;
+mod proof;
 mod raw;
 mod readme;
 mod report;
