@@ -53,7 +53,7 @@ pub struct Dying {
 
 enum Work {
     Start {
-        spec: SpawnerSpec,
+        spec: Box<SpawnerSpec>,
         library: Option<Arc<OwnedFd>>,
         groups: Arc<Groups>,
         answer: Sender<Result<Arc<Door>, JailError>>,
@@ -129,7 +129,7 @@ impl Keeper {
     ) -> Result<Arc<Door>, JailError> {
         let (answer, answered) = mpsc::channel();
         self.tell(Work::Start {
-            spec,
+            spec: Box::new(spec),
             library,
             groups,
             answer,
@@ -292,7 +292,7 @@ impl Loop {
                     groups,
                     answer,
                 }) => {
-                    let _ = answer.send(self.start_spawner(spec, library, &groups));
+                    let _ = answer.send(self.start_spawner(*spec, library, &groups));
                     self.groups = Some(groups);
                 }
                 Ok(Work::Bury(dying)) => self.dying.push(Grave {
