@@ -207,7 +207,7 @@ impl Default for Version {
     fn default() -> Self {
         Self {
             args: vec!["--version".to_owned()],
-            pattern: Rule::parse(r"(\d+(?:\.\d+)+)").expect("a fixed good pattern"),
+            pattern: Rule::new(r"(\d+(?:\.\d+)+)"),
         }
     }
 }
@@ -247,6 +247,21 @@ impl Definition {
         let definition = Self { id, ..definition };
         let ways = definition.ways().map_err(|message| fail(None, message))?;
         Ok(Self { ways, ..definition })
+    }
+
+    /// Whether every pattern is one. Not a part of reading: it costs more than all the
+    /// rest, and the built-in files are checked by a test.
+    pub fn check_patterns(&self) -> Result<(), String> {
+        let hints = self.hints.iter().map(|(rule, _)| rule);
+        let names = self.source.name.iter();
+        let when = self.ways.iter().filter_map(|way| way.when.as_ref());
+        let unless = self.source.prepend.iter().map(|prepend| &prepend.unless);
+        let mut all = hints
+            .chain(names)
+            .chain(when)
+            .chain(unless)
+            .chain([&self.version.pattern]);
+        all.try_for_each(Rule::check)
     }
 
     /// The ways to run it, in order of preference: at least one, each checked.

@@ -146,9 +146,8 @@ impl Registry {
     /// All languages that something speaks for.
     fn scores(&self, text: &str) -> Vec<(&Definition, i32)> {
         static RULES: OnceLock<Vec<(usize, Rule, i32)>> = OnceLock::new();
-        let compile =
-            |(at, rule, weight): &(usize, &str, i32)| Some((*at, Rule::parse(rule).ok()?, *weight));
-        let rules = RULES.get_or_init(|| HINTS.iter().filter_map(compile).collect());
+        let rule = |(at, rule, weight): &(usize, &str, i32)| (*at, Rule::new(rule), *weight);
+        let rules = RULES.get_or_init(|| HINTS.iter().map(rule).collect());
         let mut built_in: Vec<i32> = Vec::new();
         for (at, rule, weight) in rules {
             if built_in.len() <= *at {

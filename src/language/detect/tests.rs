@@ -70,10 +70,3 @@ fn among_several_the_only_one_that_can_run_is_chosen() {
     assert_eq!(chosen.definition.id.as_str(), "ruby");
     assert!(chosen.certainty < 1.0 && chosen.certainty >= SURE);
 }
-
-#[test]
-fn every_hint_is_a_pattern() {
-    for (_, rule, _) in HINTS {
-        assert!(Rule::parse(rule).is_ok(), "{rule}");
-    }
-}

@@ -61,8 +61,19 @@ impl Entry {
                 Origin::BuiltIn(_) => Path::new("languages").join(format!("{}.toml", self.id)),
                 Origin::User { file, .. } => file.clone(),
             };
+            let checked = |definition: Definition| match &self.origin {
+                Origin::BuiltIn(_) => Ok(definition),
+                Origin::User { file, .. } => match definition.check_patterns() {
+                    Ok(()) => Ok(definition),
+                    Err(message) => Err(DefinitionError {
+                        file: file.clone(),
+                        line: None,
+                        message,
+                    }),
+                },
+            };
             match self.text() {
-                Ok(text) => Definition::parse(&self.id, text, &file),
+                Ok(text) => Definition::parse(&self.id, text, &file).and_then(checked),
                 Err(error) => Err(DefinitionError {
                     file,
                     line: None,

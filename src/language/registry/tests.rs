@@ -47,6 +47,7 @@ fn every_built_in_definition_is_right_and_is_found_by_all_its_names() {
     let mut owners: BTreeMap<(&str, String), &LanguageId> = BTreeMap::new();
     for listed in registry.list() {
         let definition = listed.definition.unwrap();
+        assert_eq!(definition.check_patterns(), Ok(()), "{}", definition.id);
         let names = definition
             .aliases
             .iter()
@@ -195,6 +196,14 @@ fn a_users_file_adds_a_language_or_takes_one_over() {
         .collect();
     assert_eq!(ids.iter().filter(|id| *id == "python").count(), 1);
     assert!(ids.is_sorted());
+}
+
+#[test]
+fn a_users_pattern_that_is_none_is_an_error_of_its_file() {
+    let config = config(&[("lua.toml", &format!("hints = [['(', 1]]\n{LUA}"))]);
+    let registry = Registry::load(Some(config.path()));
+    let error = registry.find("lua").unwrap_err().to_string();
+    assert!(error.contains("\"(\" is not a pattern"), "{error}");
 }
 
 #[test]
