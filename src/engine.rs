@@ -266,7 +266,7 @@ impl Engine {
         let listed = self.registry.list().into_iter();
         let warm = listed.filter_map(|listed| listed.definition.ok().filter(|d| d.warm.is_some()));
         let plan = |definition: &Definition| {
-            let request = RunRequest::new("\n").ok()?.language(definition.id.as_str());
+            let request = RunRequest::new("0").ok()?.language(definition.id.as_str());
             self.plan(request).ok()
         };
         warm.filter_map(plan).collect()

@@ -59,9 +59,9 @@ pub fn receive(socket: BorrowedFd<'_>, flags: RecvFlags) -> io::Result<Option<Me
             &mut control,
             flags | RecvFlags::CMSG_CLOEXEC,
         ) {
-            Err(Errno::INTR) => continue,
-            // The other end died with our message unread: it is gone all the same.
-            Err(Errno::CONNRESET) => return Ok(None),
+            // The other end died with a message of ours unread. That is said once, and
+            // before what it sent us itself.
+            Err(Errno::INTR | Errno::CONNRESET) => continue,
             // The kernel drops descriptors that we have no room for, and says it here alone.
             Ok(received) if received.flags.contains(ReturnFlags::CTRUNC) => {
                 return Err(Errno::MFILE.into());
