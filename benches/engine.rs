@@ -27,7 +27,7 @@ fn main() {
         .find_map(|word| word.parse().ok())
         .unwrap_or(1000);
     let runtime = tokio::runtime::Runtime::new().expect("threads");
-    let engine = Arc::new(Engine::new(Surroundings::from_env()));
+    let engine = Arc::new(Engine::new(Surroundings::from_env()).with_pools(8));
     let count = runs.div_ceil(ROUNDS);
     let (mut took, mut plain, mut right) = (Vec::new(), Vec::new(), 0);
     // Starts what is started once, and fills what is filled.
