@@ -42,6 +42,50 @@ console.log('uuid', crypto.randomUUID());
 console.log('bytes', crypto.randomBytes(8).toString('hex'));
 ";
 
+/// What stands around a program, as it can see it.
+const WALLS: &str = r#"
+import ctypes, os, resource
+names = 'Uid Gid Groups CapInh CapPrm CapEff CapBnd CapAmb NoNewPrivs Seccomp NSpid PPid SigBlk SigIgn SigCgt'.split()
+for line in open('/proc/self/status'):
+    if line.split(':')[0] in names: print(line.strip())
+for name in 'CPU FSIZE NOFILE NPROC STACK CORE MEMLOCK AS'.split():
+    print(name, resource.getrlimit(getattr(resource, 'RLIMIT_' + name)))
+print(sorted(os.listdir('/')), sorted(os.listdir('/proc/self/fd')), os.getsid(0), os.getcwd(), sorted(os.environ))
+print(sorted(line.split()[4] for line in open('/proc/self/mountinfo')), open('/proc/self/cgroup').read())
+for path in ['/host', '/mask', '/facts', '/cell', '/zygote.so', '/proc/1/fd', '/proc/1/mem']: print(path, os.path.exists(path))
+def denied(work):
+    try: return work()
+    except OSError as error: return error.errno
+print(denied(lambda: os.chroot('/')), denied(lambda: open('/usr/x', 'w')), denied(lambda: os.setuid(0)))
+libc = ctypes.CDLL(None, use_errno=True)
+for number in [165, 272, 308, 425]: print(number, libc.syscall(number, 0, 0, 0, 0), ctypes.get_errno())
+"#;
+
+#[test]
+fn a_cell_that_waited_has_the_walls_of_a_new_one() {
+    if !has("python3") {
+        return;
+    }
+    for hotcell in everyone() {
+        let mut client = serve(&hotcell);
+        let program = |_| json!({ "code": WALLS, "language": "python" });
+        // A run with input gets a new cell.
+        let with_input = |_| json!({ "code": WALLS, "language": "python", "stdin": "x" });
+        let new = many(&mut client, 1, with_input).remove(0);
+        assert_eq!(new["status"], "ok", "{new}");
+        assert!(
+            new["stdout"]
+                .as_str()
+                .expect("text")
+                .contains("NoNewPrivs:\t1"),
+            "{new}"
+        );
+        for waited in many(&mut client, RUNS, program) {
+            assert_eq!(waited["stdout"], new["stdout"], "{}", hotcell.name);
+        }
+    }
+}
+
 #[test]
 fn no_two_runs_draw_the_same_random_numbers() {
     for hotcell in everyone() {
