@@ -175,7 +175,10 @@ impl Jail {
             // It is gone: the next call starts another.
             *self.lock() = None;
             return Err(match error.raw_os_error() {
-                Some(libc::EPIPE | libc::ECONNRESET | libc::ENOTCONN) => JailError::SpawnerGone,
+                // It may have said why before.
+                Some(libc::EPIPE | libc::ECONNRESET | libc::ENOTCONN) => {
+                    spawner.failure().map_or(JailError::SpawnerGone, Into::into)
+                }
                 _ => JailError::Talk(error),
             });
         }
