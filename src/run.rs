@@ -262,7 +262,8 @@ async fn make_ready(
                     cell.close_workspace();
                 }
                 // It waits by itself for the walls that are still to come.
-                cell.go(requirement.go()).map_err(|_| StartError::Lost)?;
+                // One that has failed meanwhile says why in its next event.
+                let _ = cell.go(requirement.go());
             }
             Event::Locked { landlock, seccomp } => {
                 let missing = missing.ok_or(StartError::Lost)?;
