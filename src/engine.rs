@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jail::{Host, Jail, JailError, Tree, View};
 
 use crate::compile::{Builder, Built, Cells};
+use crate::fetch::{Bar, FetchError, Order, Place as Runtimes, Wanted, add, may_add_unasked};
 use crate::language::{
     By, Definition, LanguageError, MissingRuntime, Registry, Runtime, Surroundings,
     UnsupportedPlatform, Versions, unfence,
@@ -43,6 +44,11 @@ pub enum Rejected {
     Language(#[from] LanguageError),
     #[error(transparent)]
     Runtime(#[from] MissingRuntime),
+    #[error("{missing}, and it could not be fetched: {why}")]
+    Fetch {
+        missing: MissingRuntime,
+        why: FetchError,
+    },
     #[error(transparent)]
     Platform(#[from] UnsupportedPlatform),
 }
@@ -54,7 +60,7 @@ impl Rejected {
             Self::Request(_) => "invalid_request",
             Self::Language(LanguageError::Undetected { .. }) => "ambiguous_language",
             Self::Language(_) => "unknown_language",
-            Self::Runtime(_) => "missing_runtime",
+            Self::Runtime(_) | Self::Fetch { .. } => "missing_runtime",
             Self::Platform(_) => "unsupported_platform",
         }
     }
@@ -65,6 +71,7 @@ impl Rejected {
             Self::Request(error) => error.hint(),
             Self::Language(error) => error.hint(),
             Self::Runtime(error) => error.hint(),
+            Self::Fetch { missing, why } => why.hint().or_else(|| missing.hint()),
             Self::Platform(_) => None,
         }
     }
@@ -127,8 +134,17 @@ impl Engine {
         )?;
         let definition = chosen.definition;
         UnsupportedPlatform::check(definition)?;
-        let runtime = Runtime::find_for(definition, request.code(), &self.around)?;
+        let find = || Runtime::find_for(definition, request.code(), &self.around);
+        let (runtime, note) = match find() {
+            Ok(runtime) => (runtime, None),
+            Err(missing) if may_add_unasked(self.around.config.as_deref()) => {
+                let note = self.fetch(definition, missing)?;
+                (find()?, Some(note))
+            }
+            Err(missing) => return Err(missing.into()),
+        };
         let mut plan = plan(request, definition, &runtime, &self.defaults)?;
+        plan.notes.extend(note);
         if chosen.by == By::Looks {
             let percent = (100.0 * chosen.certainty).floor();
             plan.notes.push(format!(
@@ -138,6 +154,34 @@ impl Engine {
         }
         plan.chosen = (chosen.by, chosen.certainty);
         Ok(plan)
+    }
+
+    /// Fetches a runtime because the configuration allows it: told on standard error
+    /// while it happens, and in the result.
+    fn fetch(&self, definition: &Definition, missing: MissingRuntime) -> Result<String, Rejected> {
+        let mut bar = Bar::new();
+        let has = |command: &str| Runtime::is_in_path(command, &self.around);
+        let wanted = Wanted {
+            language: definition.id.as_str(),
+            recipe: None,
+            order: Order::AfterPath,
+            has: &has,
+        };
+        let config = self.around.config.as_deref();
+        let data = self.around.data.as_deref().ok_or(FetchError::NoFolder);
+        let added = data.and_then(|data| {
+            add(&wanted, &Runtimes::in_data(data), config, &mut |event| {
+                bar.tell(event)
+            })
+        });
+        match added {
+            Ok(added) => Ok(format!(
+                "fetched {} {} for this run, as auto_install allows",
+                added.recipe, added.version
+            )),
+            Err(FetchError::NoRecipe(_)) => Err(missing.into()),
+            Err(why) => Err(Rejected::Fetch { missing, why }),
+        }
     }
 
     /// Starts what a plan's cell needs, if it is not there yet. Blocks.
