@@ -44,11 +44,8 @@ pub enum Rejected {
     Language(#[from] LanguageError),
     #[error(transparent)]
     Runtime(#[from] MissingRuntime),
-    #[error("{missing}, and it could not be fetched: {why}")]
-    Fetch {
-        missing: MissingRuntime,
-        why: FetchError,
-    },
+    #[error("{}, and it could not be fetched: {}", .0.0, .0.1)]
+    Fetch(Box<(MissingRuntime, FetchError)>),
     #[error(transparent)]
     Platform(#[from] UnsupportedPlatform),
 }
@@ -60,7 +57,7 @@ impl Rejected {
             Self::Request(_) => "invalid_request",
             Self::Language(LanguageError::Undetected { .. }) => "ambiguous_language",
             Self::Language(_) => "unknown_language",
-            Self::Runtime(_) | Self::Fetch { .. } => "missing_runtime",
+            Self::Runtime(_) | Self::Fetch(_) => "missing_runtime",
             Self::Platform(_) => "unsupported_platform",
         }
     }
@@ -71,7 +68,7 @@ impl Rejected {
             Self::Request(error) => error.hint(),
             Self::Language(error) => error.hint(),
             Self::Runtime(error) => error.hint(),
-            Self::Fetch { missing, why } => why.hint().or_else(|| missing.hint()),
+            Self::Fetch(both) => both.1.hint().or_else(|| both.0.hint()),
             Self::Platform(_) => None,
         }
     }
@@ -180,7 +177,7 @@ impl Engine {
                 added.recipe, added.version
             )),
             Err(FetchError::NoRecipe(_)) => Err(missing.into()),
-            Err(why) => Err(Rejected::Fetch { missing, why }),
+            Err(why) => Err(Rejected::Fetch(Box::new((missing, why)))),
         }
     }
 

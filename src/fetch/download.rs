@@ -97,7 +97,7 @@ pub fn download(
     let mut got = fs::metadata(to).map_or(0, |found| found.len());
     let mut size = archive.size;
     let mut url = None;
-    let mut tries = 0;
+    let (mut tries, mut farthest) = (0, got);
     while size != Some(got) {
         // SECURITY: never through a link that someone put there.
         let mut file = OpenOptions::new()
@@ -127,7 +127,6 @@ pub fn download(
         }
         let announced = response.content_length().map(|left| got + left);
         let most = *size.get_or_insert(announced.unwrap_or(MOST_FILE).min(MOST_FILE));
-        let before = got;
         match copy(&mut response, &mut file, most, &mut got, arrived) {
             Ok(()) => {}
             Err(Stopped::Disk(source)) => return Err(disk(source)),
@@ -139,8 +138,9 @@ pub fn download(
                 });
             }
         }
-        // A line that breaks now and then is no fault as long as something comes.
-        tries = if got > before { 0 } else { tries } + 1;
+        // A line that breaks now and then is no fault as long as it gets farther.
+        tries = if got > farthest { 0 } else { tries } + 1;
+        farthest = farthest.max(got);
         if got < most && tries >= TRIES {
             return Err(FetchError::BrokeOff {
                 file: archive.file.clone(),

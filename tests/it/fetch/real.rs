@@ -1,0 +1,61 @@
+//! The real registries: what the built-in recipes pin is there, is what they say, and runs in a cell.
+
+use crate::support::{Hotcell, Running, everyone, has, ordinary};
+
+fn told(hotcell: &Hotcell, path: &str, arguments: &[&str]) -> crate::support::Answer {
+    let mut command = hotcell.command();
+    // The mirrors and proxies of this machine, if it has any.
+    let mirrors = std::env::vars_os().filter(|(name, _)| {
+        let name = name.to_string_lossy().to_ascii_lowercase();
+        name.ends_with("_proxy")
+            || name.contains("index_url")
+            || name == "npm_config_registry"
+            || name.starts_with("ssl_cert_")
+    });
+    command.envs(mirrors).env("PATH", path).args(arguments);
+    Running::start(&mut command).finish()
+}
+
+fn add_and_run(hotcell: &Hotcell, path: &str, language: &str, code: &str, expected: &str) {
+    let run = ["run", "-l", language, "-c", code];
+    // Control: this path has nothing for it.
+    let before = told(hotcell, path, &run);
+    assert_eq!(before.code, Some(2), "{language}: {}", before.out());
+    let hint = format!("`hotcell languages add {language}`");
+    assert!(before.err().contains(&hint), "{}", before.err());
+
+    let added = told(hotcell, path, &["languages", "add", language]);
+    assert_eq!(added.code, Some(0), "{language}: {}", added.err());
+    let ran = told(hotcell, path, &run);
+    assert_eq!(
+        ran.whole(),
+        (Some(0), expected.to_owned(), String::new()),
+        "{language}"
+    );
+}
+
+#[test]
+fn a_package_of_npm_is_added_and_runs_on_the_machines_own_node() {
+    if !has("node") {
+        return;
+    }
+    // Only what it runs on: this machine may have the rest too.
+    for hotcell in everyone() {
+        let path = hotcell.make_folder("home/path");
+        let node = path.join("node");
+        std::os::unix::fs::symlink("/usr/bin/node", &node).unwrap();
+        let path = path.to_str().unwrap();
+        let code = "console.log \"#{n * n}\" for n in [1..3]";
+        add_and_run(&hotcell, path, "coffeescript", code, "1\n4\n9\n");
+    }
+}
+
+#[test]
+fn deno_is_added_by_an_ordinary_user_where_there_is_nothing() {
+    let Some(hotcell) = ordinary() else { return };
+    let code =
+        "enum A { B = 41 }\nconst add = (n: number): number => n + 1;\nconsole.log(add(A.B));";
+    add_and_run(&hotcell, "/nowhere", "typescript", code, "42\n");
+    let removed = told(&hotcell, "/nowhere", &["languages", "remove", "typescript"]);
+    assert_eq!(removed.code, Some(0), "{}", removed.err());
+}
