@@ -36,7 +36,7 @@ impl Client {
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let built = reqwest::blocking::Client::builder()
             .user_agent(concat!("hotcell/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(PATIENCE)
+            .connect_timeout(PATIENCE / 3)
             // For each read, not for the whole: a slow line is no fault.
             .timeout(PATIENCE)
             .build();

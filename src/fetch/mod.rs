@@ -189,10 +189,13 @@ fn unpack(
         let file = place.download(archive.sha256.as_str());
         if let Err(error) = archive::unpack(archive, &file, &tree) {
             // A full disk is not the archive's fault; anything else will not get better.
-            if !matches!(error, FetchError::Disk { .. }) {
-                let _ = std::fs::remove_file(&file);
-            }
-            return Err(error);
+            return Err(match error {
+                FetchError::Disk { source, .. } => place.disk(source),
+                other => {
+                    let _ = std::fs::remove_file(&file);
+                    other
+                }
+            });
         }
     }
     for path in recipe.programs.values() {

@@ -302,7 +302,7 @@ fn a_proxy_of_the_environment_is_used() {
 #[test]
 fn on_a_full_disk_nothing_is_half_installed_and_a_later_try_goes_on() {
     for hotcell in everyone() {
-        // Each larger than the disk has room for both.
+        // Cannot be packed, so that there is room for the archive and not for what is in it.
         let noise: Vec<u8> = (0..3_000_000u32)
             .flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes())
             .collect();
@@ -313,14 +313,14 @@ fn on_a_full_disk_nothing_is_half_installed_and_a_later_try_goes_on() {
         let server = one_archive(&archive);
         define(&hotcell, &npm(&archive));
         let data = hotcell.make_folder("home/.local/share/hotcell");
-        // A disk of its own, in a mount namespace of its own; the sizes are MB.
-        let room = 1 + archive.len() / 1_000_000;
+        // A disk of its own, in a mount namespace of its own, that something else fills.
         let script = format!(
-            "mount -t tmpfs -o size={}m,mode=777 none {data} || exit 99\n\
+            "mount -t tmpfs -o size=64m,mode=777 none {data} || exit 99\n\
+             head -c {filled} /dev/zero > {data}/filled\n\
              $1 languages add tiny; echo $?; ls {data}/runtimes/store {data}/runtimes/bin {data}/runtimes/staging\n\
-             mount -o remount,size=200m {data}\n\
+             rm {data}/filled\n\
              $1 languages add tiny; echo $?; ls {data}/runtimes/bin",
-            room + 2,
+            filled = (64 << 20) - archive.len() - (2 << 20),
             data = data.display()
         );
         let mut command = Command::new("unshare");
