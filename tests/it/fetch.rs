@@ -139,8 +139,8 @@ fn a_runtime_is_fetched_from_each_kind_of_registry_runs_in_a_cell_and_goes_again
             );
 
             let listed = told(&hotcell, &server, &["languages", "--json"]).json();
-            let rows = listed.as_array().unwrap().iter();
-            let row = rows.filter(|row| row["id"] == "tiny").next_back().unwrap();
+            let rows = listed.as_array().unwrap();
+            let row = rows.iter().find(|row| row["id"] == "tiny").unwrap();
             let program = PathBuf::from(row["path"].as_str().unwrap());
             assert!(
                 program.starts_with(runtimes(&hotcell).join("store")),

@@ -51,6 +51,37 @@ fn a_package_of_npm_is_added_and_runs_on_the_machines_own_node() {
 }
 
 #[test]
+fn packages_of_debian_are_unpacked_without_root_and_run() {
+    for hotcell in everyone() {
+        let lua = "for n = 1, 3 do print(n * n) end";
+        add_and_run(&hotcell, "/nowhere", "lua", lua, "1\n4\n9\n");
+        // Its script library is in the tree, and is found only by the recipe's environment.
+        let tcl = "package require msgcat; puts [string toupper [info library]]";
+        add_and_run(
+            &hotcell,
+            "/nowhere",
+            "tcl",
+            tcl,
+            "/OPT/TCL/SHARE/TCLTK/TCL8.6\n",
+        );
+    }
+}
+
+#[test]
+fn a_real_python_is_added_from_uvs_builds_or_else_from_debian_and_it_says_which() {
+    let Some(hotcell) = ordinary() else { return };
+    let python =
+        "import json, sqlite3, ssl, sys; print(json.dumps([sys.prefix, sys.version_info[0]]))";
+    add_and_run(
+        &hotcell,
+        "/nowhere",
+        "python",
+        python,
+        "[\"/opt/python\", 3]\n",
+    );
+}
+
+#[test]
 fn deno_is_added_by_an_ordinary_user_where_there_is_nothing() {
     let Some(hotcell) = ordinary() else { return };
     let code =
