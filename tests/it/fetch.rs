@@ -46,6 +46,10 @@ fn command(hotcell: &Hotcell, server: &Server, arguments: &[&str]) -> Command {
     let mut command = hotcell.command();
     command
         .env("NPM_CONFIG_REGISTRY", &server.address)
+        .env(
+            "UV_PYTHON_INSTALL_MIRROR",
+            format!("{}/builds", server.address),
+        )
         .env("PIP_INDEX_URL", format!("{}/simple/", server.address))
         .env(
             "HOTCELL_DEBIAN_MIRROR",
@@ -111,13 +115,22 @@ fn a_runtime_is_fetched_from_each_kind_of_registry_runs_in_a_cell_and_goes_again
         ),
         ("/anywhere/tiny.tgz".to_owned(), package.clone()),
     ]);
+    let python = tgz(&[file("python/bin/tinysh", shell())]);
+    server.with(|state| {
+        let path = "/builds/20260101/tiny-1%2B2.tar.gz".to_owned();
+        state.files.insert(path, python.clone())
+    });
     let address = format!("{}/anywhere/tiny.tgz", server.address);
+    // Of uv's builds only the hash is known.
+    let build = recipe("python-builds", "tiny", "20260101/tiny-1+2.tar.gz", &python);
+    let build = build.replace(&format!("size = {}\n", python.len()), "");
     let take = "take = { \"tiny\" = \"\" }\n";
     let recipes = [
         npm(&package),
         recipe("pypi", "tiny", "tiny-1.0-py3-none-any.whl", &whl) + take,
         recipe("debian", "tiny", "pool/t/tiny_1+b_all.deb", &debian),
         recipe("url", "tiny", &address, &package) + "take = { package = \"\" }\n",
+        build,
     ];
     for hotcell in everyone() {
         for recipe in &recipes {

@@ -1,8 +1,14 @@
 //! The real registries: what the built-in recipes pin is there, is what they say, and runs in a cell.
 
-use crate::support::{Hotcell, Running, everyone, has, ordinary};
+use std::process::Command;
 
-fn told(hotcell: &Hotcell, path: &str, arguments: &[&str]) -> crate::support::Answer {
+use crate::support::{Answer, Hotcell, Running, everyone, has, ordinary};
+
+fn told(hotcell: &Hotcell, path: &str, arguments: &[&str]) -> Answer {
+    Running::start(&mut command(hotcell, path, arguments)).finish()
+}
+
+fn command(hotcell: &Hotcell, path: &str, arguments: &[&str]) -> Command {
     let mut command = hotcell.command();
     // The mirrors and proxies of this machine, if it has any.
     let mirrors = std::env::vars_os().filter(|(name, _)| {
@@ -13,10 +19,17 @@ fn told(hotcell: &Hotcell, path: &str, arguments: &[&str]) -> crate::support::An
             || name.starts_with("ssl_cert_")
     });
     command.envs(mirrors).env("PATH", path).args(arguments);
-    Running::start(&mut command).finish()
+    command
 }
 
-fn add_and_run(hotcell: &Hotcell, path: &str, language: &str, code: &str, expected: &str) {
+/// What `languages add` said on the way.
+fn add_and_run(
+    hotcell: &Hotcell,
+    path: &str,
+    language: &str,
+    code: &str,
+    expected: &str,
+) -> String {
     let run = ["run", "-l", language, "-c", code];
     // Control: this path has nothing for it.
     let before = told(hotcell, path, &run);
@@ -24,14 +37,18 @@ fn add_and_run(hotcell: &Hotcell, path: &str, language: &str, code: &str, expect
     let hint = format!("`hotcell languages add {language}`");
     assert!(before.err().contains(&hint), "{}", before.err());
 
-    let added = told(hotcell, path, &["languages", "add", language]);
-    assert_eq!(added.code, Some(0), "{language}: {}", added.err());
+    // As long as it takes: the line may be slow, and hotcell gives up by itself when nothing comes.
+    let added = command(hotcell, path, &["languages", "add", language]).output();
+    let added = added.expect("it can be started");
+    let said = String::from_utf8_lossy(&added.stderr).into_owned();
+    assert_eq!(added.status.code(), Some(0), "{language}: {said}");
     let ran = told(hotcell, path, &run);
     assert_eq!(
         ran.whole(),
         (Some(0), expected.to_owned(), String::new()),
         "{language}"
     );
+    said
 }
 
 #[test]
@@ -72,12 +89,15 @@ fn a_real_python_is_added_from_uvs_builds_or_else_from_debian_and_it_says_which(
     let Some(hotcell) = ordinary() else { return };
     let python =
         "import json, sqlite3, ssl, sys; print(json.dumps([sys.prefix, sys.version_info[0]]))";
-    add_and_run(
-        &hotcell,
-        "/nowhere",
-        "python",
-        python,
-        "[\"/opt/python\", 3]\n",
+    let expected = "[\"/opt/python\", 3]\n";
+    let said = add_and_run(&hotcell, "/nowhere", "python", python, expected);
+    let first = "fetching python 3.14.10 from uv's builds of CPython";
+    assert!(said.contains(first), "{said}");
+    // Not everybody can reach those builds; then it is told, and Debian's is taken.
+    let instead = said.contains("trying `python-debian` instead");
+    assert_eq!(
+        said.contains("fetching python-debian 3.11.2 from Debian"),
+        instead
     );
 }
 
