@@ -43,6 +43,8 @@ fn build_library(out: &Path) -> io::Result<()> {
 
 fn list_languages(out: &Path) -> io::Result<()> {
     println!("cargo::rerun-if-changed=languages");
+    println!("cargo::rerun-if-changed=recipes");
+    recipes()?;
     let mut languages = Vec::new();
     for entry in fs::read_dir("languages")? {
         let path = entry?.path();
@@ -90,4 +92,22 @@ fn list_languages(out: &Path) -> io::Result<()> {
         format!("&{index:?}\n").replace(".to_owned()", ""),
     )?;
     write("hints.rs", format!("&[\n{hints}]\n"))
+}
+
+/// Lists `recipes/*.toml`.
+fn recipes() -> io::Result<()> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir("recipes")? {
+        let name = entry?.file_name().into_string();
+        let name = name.expect("a recipe's file name is UTF-8");
+        names.extend(name.strip_suffix(".toml").map(str::to_owned));
+    }
+    names.sort();
+    let line = |name: &String| {
+        let path = format!("concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/recipes/{name}.toml\")");
+        format!("({name:?}, include_str!({path})),\n")
+    };
+    let list: String = names.iter().map(line).collect();
+    let out = env::var_os("OUT_DIR").expect("cargo sets OUT_DIR");
+    fs::write(Path::new(&out).join("recipes.rs"), format!("&[\n{list}]\n"))
 }

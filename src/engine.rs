@@ -14,6 +14,7 @@ use jail::{Host, Jail, JailError, Policy, Tree, View, Zygote};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::compile::{Builder, Built, Cells};
+use crate::fetch::{Bar, FetchError, Order, Place as Runtimes, Wanted, add, may_add_unasked};
 use crate::language::{
     By, Definition, LanguageError, MissingRuntime, Registry, Runtime, Surroundings,
     UnsupportedPlatform, Versions, unfence,
@@ -52,6 +53,8 @@ pub enum Rejected {
     Language(#[from] LanguageError),
     #[error(transparent)]
     Runtime(#[from] MissingRuntime),
+    #[error("{}, and it could not be fetched: {}", .0.0, .0.1)]
+    Fetch(Box<(MissingRuntime, FetchError)>),
     #[error(transparent)]
     Platform(#[from] UnsupportedPlatform),
 }
@@ -63,7 +66,7 @@ impl Rejected {
             Self::Request(_) => "invalid_request",
             Self::Language(LanguageError::Undetected { .. }) => "ambiguous_language",
             Self::Language(_) => "unknown_language",
-            Self::Runtime(_) => "missing_runtime",
+            Self::Runtime(_) | Self::Fetch(_) => "missing_runtime",
             Self::Platform(_) => "unsupported_platform",
         }
     }
@@ -74,6 +77,7 @@ impl Rejected {
             Self::Request(error) => error.hint(),
             Self::Language(error) => error.hint(),
             Self::Runtime(error) => error.hint(),
+            Self::Fetch(both) => both.1.hint().or_else(|| both.0.hint()),
             Self::Platform(_) => None,
         }
     }
@@ -156,8 +160,17 @@ impl Engine {
         )?;
         let definition = chosen.definition;
         UnsupportedPlatform::check(definition)?;
-        let runtime = Runtime::find_for(definition, request.code(), &self.around)?;
+        let find = || Runtime::find_for(definition, request.code(), &self.around);
+        let (runtime, note) = match find() {
+            Ok(runtime) => (runtime, None),
+            Err(missing) if may_add_unasked(self.around.config.as_deref()) => {
+                let note = self.fetch(definition, missing)?;
+                (find()?, Some(note))
+            }
+            Err(missing) => return Err(missing.into()),
+        };
         let mut plan = plan(request, definition, &runtime, &self.defaults)?;
+        plan.notes.extend(note);
         if chosen.by == By::Looks {
             let percent = (100.0 * chosen.certainty).floor();
             plan.notes.push(format!(
@@ -167,6 +180,34 @@ impl Engine {
         }
         plan.chosen = (chosen.by, chosen.certainty);
         Ok(plan)
+    }
+
+    /// Fetches a runtime because the configuration allows it: told on standard error
+    /// while it happens, and in the result.
+    fn fetch(&self, definition: &Definition, missing: MissingRuntime) -> Result<String, Rejected> {
+        let mut bar = Bar::new();
+        let has = |command: &str| Runtime::is_in_path(command, &self.around);
+        let wanted = Wanted {
+            language: definition.id.as_str(),
+            recipe: None,
+            order: Order::AfterPath,
+            has: &has,
+        };
+        let config = self.around.config.as_deref();
+        let data = self.around.data.as_deref().ok_or(FetchError::NoFolder);
+        let added = data.and_then(|data| {
+            add(&wanted, &Runtimes::in_data(data), config, &mut |event| {
+                bar.tell(event)
+            })
+        });
+        match added {
+            Ok(added) => Ok(format!(
+                "fetched {} {} for this run, as auto_install allows",
+                added.recipe, added.version
+            )),
+            Err(FetchError::NoRecipe(_)) => Err(missing.into()),
+            Err(why) => Err(Rejected::Fetch(Box::new((missing, why)))),
+        }
     }
 
     /// Starts what a plan's cell needs, if it is not there yet. Blocks.

@@ -8,6 +8,7 @@
 //! - [`engine`] is the one door: every surface runs programs through it.
 //! - [`request`] is a request that has been checked.
 //! - [`language`] knows the languages and finds their runtimes on this host.
+//! - [`fetch`] brings runtimes that are not there, on request.
 //! - [`plan`] resolves a request into all that a run needs. Pure.
 //! - [`pool`] keeps cells waiting for their program.
 //! - [`cell`] is a sandbox of the kernel's, seen from async code.
@@ -23,6 +24,7 @@ pub mod cli;
 pub mod compile;
 pub mod doctor;
 pub mod engine;
+pub mod fetch;
 pub mod http;
 pub mod language;
 pub mod mcp;

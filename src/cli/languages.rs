@@ -6,8 +6,13 @@ use std::process::ExitCode;
 use crate::engine::Engine;
 use crate::language::{Row, Surroundings, rows};
 
+mod fetch;
+
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Arguments {
+    #[command(subcommand)]
+    change: Option<fetch::Change>,
     /// Print the list as JSON
     #[arg(long)]
     json: bool,
@@ -15,6 +20,9 @@ pub struct Arguments {
 
 pub fn main(arguments: &Arguments) -> ExitCode {
     let engine = Engine::new(Surroundings::from_env());
+    if let Some(change) = &arguments.change {
+        return fetch::main(change, &engine);
+    }
     let rows = rows(engine.registry(), engine.surroundings());
     let mut stdout = std::io::stdout().lock();
     let text = if arguments.json {

@@ -123,6 +123,7 @@ fn plan(question: &Question, limits: Limits, timeout: Duration) -> RunPlan {
             way: Default::default(),
             tools: Vec::new(),
             shown: Vec::new(),
+            env: BTreeMap::new(),
         },
         trees: Vec::new(),
         argv: vec![PROGRAM.to_owned()],

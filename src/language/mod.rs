@@ -91,6 +91,8 @@ pub struct Surroundings {
     pub config: Option<PathBuf>,
     /// hotcell's folder of things that may be lost.
     pub cache: Option<PathBuf>,
+    /// hotcell's folder of things that may not: fetched runtimes are in it.
+    pub data: Option<PathBuf>,
     /// The variables that steer version managers (`PYENV_VERSION`, `ASDF_NODEJS_VERSION`, ...), as text.
     pub versions: String,
 }
@@ -107,9 +109,10 @@ impl Surroundings {
                 .or_else(|| home.as_ref().map(|home| home.join(usual)))
                 .map(|path| path.join("hotcell"))
         };
-        let (config, cache) = (
+        let (config, cache, data) = (
             folder("XDG_CONFIG_HOME", ".config"),
             folder("XDG_CACHE_HOME", ".cache"),
+            folder("XDG_DATA_HOME", ".local/share"),
         );
         let mut versions: Vec<String> = std::env::vars_os()
             .filter(|(name, _)| name.as_encoded_bytes().ends_with(b"_VERSION"))
@@ -121,6 +124,7 @@ impl Surroundings {
             home,
             config,
             cache,
+            data,
             versions: versions.join("\n"),
         }
     }

@@ -8,10 +8,12 @@
 
 mod cache;
 mod elf;
+mod fetched;
 mod prefix;
 mod shim;
 mod version;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
@@ -20,6 +22,7 @@ use std::path::{Path, PathBuf};
 use jail::Tree;
 
 use super::{Definition, Install, LanguageId, Surroundings, Way};
+use crate::fetch::{Order, Place};
 use prefix::{moved_libraries, place};
 
 /// A program that was found, and how a cell sees it.
@@ -42,6 +45,8 @@ pub struct Runtime {
     pub tools: Vec<Tool>,
     /// What else of the host they read.
     pub shown: Vec<Tree>,
+    /// What the program itself needs in its environment: only a fetched one needs something.
+    pub env: BTreeMap<String, String>,
 }
 
 /// A program beside the runtime.
@@ -120,10 +125,16 @@ impl MissingRuntime {
             .passed_over
             .iter()
             .any(|passed| matches!(passed.why, Refusal::TooWide(_)));
-        match &self.install {
-            Some(command) => Some(format!("Install it: `{command}`.")),
-            None if wide => Some("Install it under /usr, or in a folder of its own.".to_owned()),
-            None => self.elsewhere.as_deref().map(str::to_owned),
+        let add = crate::fetch::offers(self.language.as_str())
+            .then(|| format!("`hotcell languages add {}`", self.language));
+        match (&self.install, add) {
+            (Some(command), Some(add)) => Some(format!("Install it: {add}, or `{command}`.")),
+            (Some(command), None) => Some(format!("Install it: `{command}`.")),
+            (None, Some(add)) => Some(format!("Install it: {add}.")),
+            (None, None) if wide => {
+                Some("Install it under /usr, or in a folder of its own.".to_owned())
+            }
+            (None, None) => self.elsewhere.as_deref().map(str::to_owned),
         }
     }
 }
@@ -144,6 +155,11 @@ impl Runtime {
         around: &Surroundings,
     ) -> Result<Self, MissingRuntime> {
         Self::search(definition, Some(code), around)
+    }
+
+    /// Whether `PATH` has a program of this name, of whatever kind.
+    pub fn is_in_path(command: &str, around: &Surroundings) -> bool {
+        in_path(command, around).next().is_some()
     }
 
     fn search(
@@ -206,7 +222,9 @@ impl Runtime {
         let shows = definition.runtime.shows.iter();
         runtime.shown = shows.flat_map(|pattern| shown(pattern)).collect();
         for (at, command) in others.iter().enumerate() {
-            let found = find(at + 1, command)?;
+            let mut found = find(at + 1, command)?;
+            runtime.libraries.append(&mut found.libraries);
+            runtime.tools.append(&mut found.tools);
             runtime.tools.push(Tool {
                 command: command.clone(),
                 path: found.path,
@@ -225,6 +243,9 @@ impl Runtime {
         around: &Surroundings,
     ) -> Result<Self, Refusal> {
         let mut path = fs::canonicalize(candidate)?;
+        if let Some(fetched) = fetched::find(command, &path, place_name, way, around)? {
+            return Ok(fetched);
+        }
         if is_shim(command, candidate, &path)? {
             if !way.locate.is_empty() {
                 let inside = way.inside.as_deref();
@@ -258,6 +279,7 @@ impl Runtime {
             way: way.clone(),
             tools: Vec::new(),
             shown: Vec::new(),
+            env: BTreeMap::new(),
         })
     }
 }
@@ -294,10 +316,15 @@ fn shown(pattern: &str) -> Vec<Tree> {
 
 pub use version::Versions;
 
-/// The executable files of this name. Relative entries of `PATH` are skipped:
-/// what runs must not depend on the folder we were started in.
+/// The executable files of this name, in `PATH` and among what was fetched. Relative
+/// entries of `PATH` are skipped: what runs must not depend on the folder we were started in.
 fn in_path(command: &str, around: &Surroundings) -> impl Iterator<Item = PathBuf> {
-    std::env::split_paths(&around.path)
+    let place = around.data.as_deref().map(Place::in_data);
+    let links = |order| place.as_ref().map(|place| place.links(order));
+    links(Order::BeforePath)
+        .into_iter()
+        .chain(std::env::split_paths(&around.path))
+        .chain(links(Order::AfterPath))
         .filter(|folder| folder.is_absolute())
         .map(move |folder| folder.join(command))
         .filter(|path| is_executable(path))

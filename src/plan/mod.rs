@@ -209,20 +209,25 @@ fn file_argument(path: &CellPath) -> String {
 
 /// Ours, then the language's; the later wins, and the request's wins over both.
 fn environment(definition: &Definition, runtime: &Runtime) -> BTreeMap<String, String> {
-    let own = runtime
-        .prefix
-        .as_ref()
-        .and_then(|_| Path::new(&runtime.program).parent()?.to_str());
-    let path = own.map_or_else(|| PATH.to_owned(), |folder| format!("{folder}:{PATH}"));
+    let tools = runtime.tools.iter().map(|it| (&it.prefix, &it.program));
+    // What is not under /usr is found by its name too.
+    let own = [(&runtime.prefix, &runtime.program)]
+        .into_iter()
+        .chain(tools);
+    let folders = own
+        .filter(|(prefix, _)| prefix.is_some())
+        .filter_map(|(_, program)| Path::new(program).parent()?.to_str());
+    let path: Vec<&str> = folders.chain([PATH]).collect();
     let mut env = BTreeMap::from([
         ("HOME".to_owned(), "/workspace/.home".to_owned()),
         ("LANG".to_owned(), "C.UTF-8".to_owned()),
-        ("PATH".to_owned(), path),
+        ("PATH".to_owned(), path.join(":")),
         ("TMPDIR".to_owned(), "/tmp".to_owned()),
     ]);
     if !runtime.libraries.is_empty() {
         env.insert("LD_LIBRARY_PATH".to_owned(), runtime.libraries.join(":"));
     }
+    env.extend(runtime.env.clone());
     env.extend(definition.env.clone());
     env.extend(runtime.way.env.clone());
     env

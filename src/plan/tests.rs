@@ -28,6 +28,7 @@ fn in_usr() -> Runtime {
         way: definition().commands()[0].clone(),
         tools: Vec::new(),
         shown: Vec::new(),
+        env: Default::default(),
     }
 }
 

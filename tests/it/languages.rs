@@ -115,15 +115,16 @@ fn a_language_without_a_runtime_is_refused_with_what_was_searched() {
     let answer = Running::start(command.args(["run", "-l", "python", "-c", "print(1)"])).finish();
     assert_eq!((answer.code, answer.out()), (Some(2), String::new()));
     let told = "hotcell: no runtime for `python`: no usable python3 or python in PATH\n";
-    assert_eq!(answer.err(), told);
+    let hint = "hint: Install it: `hotcell languages add python`.\n";
+    assert_eq!(answer.err(), format!("{told}{hint}"));
 
-    // With a package manager in PATH there is something to do about it.
+    // With a package manager in PATH there is another way.
     let apt = hotcell.write("home/empty/apt", "");
     fs::set_permissions(&apt, fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = hotcell.command();
     command.env("PATH", &empty);
     let answer = Running::start(command.args(["run", "-l", "python", "-c", "print(1)"])).finish();
-    let hint = "hint: Install it: `apt install python3`.\n";
+    let hint = "hint: Install it: `hotcell languages add python`, or `apt install python3`.\n";
     assert_eq!(
         (answer.code, answer.err()),
         (Some(2), format!("{told}{hint}"))

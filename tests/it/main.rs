@@ -7,6 +7,7 @@ mod compiled;
 mod doctor;
 mod error_kinds;
 mod faults;
+mod fetch;
 mod fuzz;
 mod hostile_server;
 mod languages;

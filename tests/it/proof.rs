@@ -96,6 +96,9 @@ fn open(cache: &Path) -> Stdio {
         let path = format!("{}:{path}", support::PATH);
         command.env("PATH", path.trim_end_matches(':'));
         command.env("XDG_CACHE_HOME", cache);
+        if let Some(data) = std::env::var_os("HOTCELL_TEST_DATA") {
+            command.env("XDG_DATA_HOME", data);
+        }
     });
     client.initialize("2025-11-25");
     client

@@ -124,6 +124,7 @@ fn a_program_elsewhere_is_shown_with_its_prefix_at_opt() {
         way: definition().commands()[0].clone(),
         tools: Vec::new(),
         shown: Vec::new(),
+        env: Default::default(),
     };
     assert_eq!(runtime, expected);
 }

@@ -1,0 +1,158 @@
+//! `hotcell languages add` and `hotcell languages remove`.
+
+use std::io::Write;
+use std::process::{Command, ExitCode};
+
+use crate::cli::{BAD_INPUT, OUR_FAILURE, complain, told};
+use crate::engine::Engine;
+use crate::fetch::{self, Bar, FetchError, Order, Place, Wanted};
+use crate::language::{Definition, Runtime};
+
+#[derive(clap::Subcommand)]
+pub enum Change {
+    /// Fetch a runtime for a language into your own data folder
+    Add(Add),
+    /// Remove a runtime that was fetched
+    Remove {
+        /// The language's id or another name of it
+        language: String,
+    },
+}
+
+#[derive(clap::Args)]
+pub struct Add {
+    /// The language's id or another name of it
+    language: String,
+    /// The recipe, where there are several
+    #[arg(long, value_name = "NAME")]
+    recipe: Option<String>,
+    /// Fetch it although this machine has one, and use it before that
+    #[arg(long)]
+    prefer: bool,
+    /// Install the system's package with apt instead; for root
+    #[arg(long, conflicts_with_all = ["recipe", "prefer"])]
+    apt: bool,
+}
+
+pub fn main(change: &Change, engine: &Engine) -> ExitCode {
+    let name = match change {
+        Change::Add(add) => &add.language,
+        Change::Remove { language } => language,
+    };
+    let definition = match engine.registry().find(name) {
+        Ok(definition) => definition,
+        Err(error) => {
+            complain(&error.to_string(), error.hint().as_deref());
+            return BAD_INPUT.into();
+        }
+    };
+    let done = match change {
+        Change::Add(asked) if asked.apt => return apt(definition),
+        Change::Add(asked) => add(asked, definition, engine),
+        Change::Remove { .. } => remove(definition, engine),
+    };
+    match done {
+        Ok(text) => {
+            let _ = writeln!(std::io::stdout(), "{text}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            complain(&told(&error), error.hint().as_deref());
+            OUR_FAILURE.into()
+        }
+    }
+}
+
+fn add(asked: &Add, definition: &Definition, engine: &Engine) -> Result<String, FetchError> {
+    let around = engine.surroundings();
+    let place = Place::in_data(around.data.as_deref().ok_or(FetchError::NoFolder)?);
+    if let (false, None, Ok(runtime)) = (
+        asked.prefer,
+        &asked.recipe,
+        Runtime::find(definition, around),
+    ) {
+        return Ok(format!(
+            "`{}` runs already, with {}; nothing was fetched. With --prefer one is fetched and used instead.",
+            definition.id,
+            runtime.path.display()
+        ));
+    }
+    let mut bar = Bar::new();
+    let has = |command: &str| Runtime::is_in_path(command, around);
+    let wanted = Wanted {
+        language: definition.id.as_str(),
+        recipe: asked.recipe.as_deref(),
+        order: if asked.prefer {
+            Order::BeforePath
+        } else {
+            Order::AfterPath
+        },
+        has: &has,
+    };
+    let added = fetch::add(&wanted, &place, around.config.as_deref(), &mut |event| {
+        bar.tell(event)
+    })?;
+    let (recipe, version) = (added.recipe, added.version);
+    Ok(match Runtime::find(definition, around) {
+        Ok(runtime) if added.already => format!(
+            "`{}` had {recipe} {version} already: {}",
+            definition.id,
+            runtime.path.display()
+        ),
+        Ok(runtime) => format!(
+            "`{}` runs with {recipe} {version}: {}",
+            definition.id,
+            runtime.path.display()
+        ),
+        Err(missing) => format!("{recipe} {version} is there, but {missing}"),
+    })
+}
+
+fn remove(definition: &Definition, engine: &Engine) -> Result<String, FetchError> {
+    let data = engine.surroundings().data.as_deref();
+    let place = Place::in_data(data.ok_or(FetchError::NoFolder)?);
+    let removed = fetch::remove(definition.id.as_str(), &place)?;
+    let names = removed.iter().map(|it| {
+        let (recipe, version) = (&it.recipe, &it.version);
+        format!("{recipe} {version} (for {})", it.languages.join(", "))
+    });
+    Ok(format!(
+        "removed {}",
+        names.collect::<Vec<_>>().join(" and ")
+    ))
+}
+
+/// Installs the packages that the definition names, with the system's own tool.
+fn apt(definition: &Definition) -> ExitCode {
+    let Some(packages) = &definition.runtime.install.apt else {
+        complain(&format!("`{}` has no package for apt", definition.id), None);
+        return BAD_INPUT.into();
+    };
+    let command = format!("apt-get install -y --no-install-recommends {packages}");
+    if !rustix::process::geteuid().is_root() {
+        let hint = format!("Run `{command}` as root, or leave --apt out.");
+        complain("only root can install packages", Some(&hint));
+        return BAD_INPUT.into();
+    }
+    complain(&format!("running {command}"), None);
+    let mut words = command.split_whitespace();
+    let program = words.next().unwrap_or_default();
+    let status = Command::new(program)
+        .args(words)
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .status();
+    match status {
+        Ok(status) if status.success() => ExitCode::SUCCESS,
+        Ok(status) => {
+            complain(
+                &format!("apt-get ended with {status}"),
+                Some("Run `apt-get update` and try again."),
+            );
+            OUR_FAILURE.into()
+        }
+        Err(error) => {
+            complain(&format!("apt-get did not start: {error}"), None);
+            OUR_FAILURE.into()
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Runtimes that are fetched: pinned, checked, unpacked into the user's own
+//! folder, without root and without running anything of theirs.
+//!
+//! Knows languages by their ids only. `src/language` finds what is here.
+
+mod archive;
+mod book;
+mod consent;
+mod download;
+mod error;
+mod place;
+mod progress;
+mod recipe;
+mod registry;
+
+use std::path::Path;
+
+pub use book::offers;
+pub use consent::may_add_unasked;
+pub use error::FetchError;
+pub use place::{Order, Place, Receipt};
+pub use progress::{Bar, Event};
+pub use recipe::Recipe;
+
+/// What is wanted.
+pub struct Wanted<'a> {
+    pub language: &'a str,
+    /// One recipe of several, by name.
+    pub recipe: Option<&'a str>,
+    pub order: Order,
+    /// Whether `PATH` has a program of this name already.
+    pub has: &'a dyn Fn(&str) -> bool,
+}
+
+/// What was done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Added {
+    pub recipe: String,
+    pub version: String,
+    /// It was there already.
+    pub already: bool,
+}
+
+/// Brings a runtime for a language, and what that runs on. The first recipe that
+/// can be had wins; `tell` hears of each that cannot.
+///
+/// Blocks, for minutes if the line is slow. Two at once install once.
+pub fn add(
+    wanted: &Wanted<'_>,
+    place: &Place,
+    config: Option<&Path>,
+    tell: &mut dyn FnMut(Event<'_>),
+) -> Result<Added, FetchError> {
+    let all = book::recipes(config)?;
+    let mut recipes = book::for_language(wanted.language, &all)?;
+    if let Some(name) = wanted.recipe {
+        recipes.retain(|it| it.name == name);
+    }
+    let none = || FetchError::NoRecipe(wanted.recipe.unwrap_or(wanted.language).to_owned());
+    let mut rest = recipes.iter().peekable();
+    let mut answer = Err(none());
+    while let Some(recipe) = rest.next() {
+        answer = with_required(recipe, &all, wanted, place, tell);
+        match (&answer, rest.peek()) {
+            // Another place may have it. A wrong hash or a full disk is no reason to go on.
+            (
+                Err(
+                    error @ (FetchError::Unreachable { .. }
+                    | FetchError::Refused { .. }
+                    | FetchError::NotListed { .. }),
+                ),
+                Some(next),
+            ) => tell(Event::Instead {
+                failed: &recipe.name,
+                why: &error.to_string(),
+                next: &next.name,
+            }),
+            _ => break,
+        }
+    }
+    answer
+}
+
+/// Takes a language's runtimes out again; says which.
+pub fn remove(language: &str, place: &Place) -> Result<Vec<Receipt>, FetchError> {
+    let runs = |it: &&(String, Receipt)| it.1.languages.iter().any(|id| id == language);
+    if !place.installed().iter().any(|it| runs(&it)) {
+        return Err(FetchError::NotThere(language.to_owned()));
+    }
+    let _lock = place.lock(|| {})?;
+    let installed = place.installed();
+    let ours: Vec<_> = installed.iter().filter(runs).collect();
+    for (_, receipt) in &ours {
+        let leans = |it: &&(String, Receipt)| it.1.requires.contains(&receipt.recipe);
+        let others = installed.iter().filter(leans);
+        let by: Vec<String> = others.map(|it| format!("`{}`", it.1.recipe)).collect();
+        if !by.is_empty() {
+            return Err(FetchError::Needed {
+                recipe: receipt.recipe.clone(),
+                by,
+            });
+        }
+    }
+    for (folder, _) in &ours {
+        place.take_out(folder)?;
+    }
+    Ok(ours.into_iter().map(|it| it.1.clone()).collect())
+}
+
+/// A recipe, after those that it runs on, unless `PATH` has them.
+fn with_required(
+    recipe: &Recipe,
+    all: &[Recipe],
+    wanted: &Wanted<'_>,
+    place: &Place,
+    tell: &mut dyn FnMut(Event<'_>),
+) -> Result<Added, FetchError> {
+    for name in &recipe.requires {
+        let found = all.iter().find(|it| it.name == *name);
+        let required = found.ok_or_else(|| FetchError::NoRecipe(name.clone()))?;
+        if !required.programs.keys().all(|name| (wanted.has)(name)) {
+            bring(required, Order::AfterPath, place, tell)?;
+        }
+    }
+    bring(recipe, wanted.order, place, tell)
+}
+
+fn bring(
+    recipe: &Recipe,
+    order: Order,
+    place: &Place,
+    tell: &mut dyn FnMut(Event<'_>),
+) -> Result<Added, FetchError> {
+    let arch = std::env::consts::ARCH;
+    let archives = recipe.archives_for(arch);
+    if archives.is_empty() {
+        let recipe = recipe.name.clone();
+        return Err(FetchError::OtherMachine { recipe, arch });
+    }
+    let _lock = place.lock(|| tell(Event::Waiting))?;
+    let folder = recipe.folder(arch);
+    // Asked under the lock: whoever had it before may have brought the same.
+    let already = place.has(&folder);
+    if !already {
+        let client = download::Client::new()?;
+        for archive in &archives {
+            tell(Event::Fetching {
+                recipe: &recipe.name,
+                version: &recipe.version,
+                registry: &archive.from.to_string(),
+                file: &archive.file,
+                size: archive.size,
+            });
+            let to = place.download(archive.sha256.as_str());
+            download::download(&client, archive, &to, &mut |got| tell(Event::Arrived(got)))?;
+        }
+        tell(Event::Unpacking {
+            recipe: &recipe.name,
+        });
+        let staged = place.stage(&folder)?;
+        let done = unpack(recipe, &archives, place, &staged)
+            .and_then(|()| place.settle(recipe, &staged, &folder));
+        if let Err(error) = done {
+            // The next one who takes the lock would do it, but the disk may be full now.
+            let _ = std::fs::remove_dir_all(&staged);
+            return Err(error);
+        }
+        for archive in &archives {
+            let _ = std::fs::remove_file(place.download(archive.sha256.as_str()));
+        }
+    }
+    place.link(recipe, &folder, order)?;
+    Ok(Added {
+        recipe: recipe.name.clone(),
+        version: recipe.version.clone(),
+        already,
+    })
+}
+
+fn unpack(
+    recipe: &Recipe,
+    archives: &[&recipe::Archive],
+    place: &Place,
+    staged: &Path,
+) -> Result<(), FetchError> {
+    use std::os::unix::fs::PermissionsExt;
+    let tree = staged.join("tree");
+    for archive in archives {
+        let file = place.download(archive.sha256.as_str());
+        if let Err(error) = archive::unpack(archive, &file, &tree) {
+            // A full disk is not the archive's fault; anything else will not get better.
+            return Err(match error {
+                FetchError::Disk { source, .. } => place.disk(source),
+                other => {
+                    let _ = std::fs::remove_file(&file);
+                    other
+                }
+            });
+        }
+    }
+    for path in recipe.programs.values() {
+        let program = path.below(&tree);
+        let found = std::fs::metadata(&program).is_ok_and(|found| found.is_file());
+        if !found {
+            return Err(FetchError::Incomplete {
+                file: recipe.name.clone(),
+                missing: path.as_path().to_owned(),
+            });
+        }
+        // Wheels do not always say that a program is one.
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&program, mode).map_err(|source| place.disk(source))?;
+    }
+    Ok(())
+}
