@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use jail::{Host, Jail, JailError, View};
 
-use crate::language::{LanguageError, MissingRuntime, Registry, Runtime, Surroundings};
+use crate::language::{LanguageError, MissingRuntime, NoRuntime, Registry, Runtime, Surroundings};
 use crate::plan::{Defaults, RunPlan, plan};
 use crate::request::{RequestError, RunRequest};
 use crate::run::{self, RunResult, StartError, Surface};
@@ -37,12 +37,22 @@ pub enum Rejected {
     Runtime(#[from] MissingRuntime),
 }
 
+impl From<NoRuntime> for Rejected {
+    fn from(error: NoRuntime) -> Self {
+        match error {
+            NoRuntime::Missing(error) => Self::Runtime(error),
+            NoRuntime::NoEngine(error) => Self::Language(error),
+        }
+    }
+}
+
 impl Rejected {
     /// A stable word for the reason.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Request(_) => "invalid_request",
             Self::Language(LanguageError::Undetected { .. }) => "ambiguous_language",
+            Self::Language(LanguageError::NoEngine { .. }) => "missing_runtime",
             Self::Language(_) => "unknown_language",
             Self::Runtime(_) => "missing_runtime",
         }
@@ -84,7 +94,7 @@ impl Engine {
             request.file_name().map(|name| name.as_str()),
             request.code(),
         )?;
-        let runtime = Runtime::find(definition, &self.around)?;
+        let runtime = Runtime::choose(definition, request.asked_engine(), &self.around)?;
         Ok(plan(request, definition, &runtime, &self.defaults)?)
     }
 

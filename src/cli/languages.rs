@@ -65,7 +65,7 @@ fn row(engine: &Engine, listed: Listed<'_>) -> Row {
     };
     row.name = Some(definition.name.clone());
     row.aliases = definition.aliases.iter().map(ToString::to_string).collect();
-    match Runtime::find(definition, engine.surroundings()) {
+    match Runtime::preferred(definition, engine.surroundings()) {
         Ok(runtime) => row.path = Some(runtime.path.display().to_string()),
         Err(missing) => {
             row.problem = Some(missing.to_string());

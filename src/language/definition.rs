@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Deserializer, de};
 
 use super::LanguageId;
+use super::embedded::Embedded;
 use super::failure::Failure;
 use crate::request::{CellPath, check_variable};
 
@@ -27,8 +28,12 @@ pub struct Definition {
     pub extensions: Vec<String>,
     #[serde(default, deserialize_with = "program_names")]
     pub shebangs: Vec<String>,
+    /// Both may be left out of a language that has an engine built in.
+    #[serde(default)]
     pub runtime: Programs,
+    pub embedded: Option<Embedded>,
     pub source: Source,
+    #[serde(default)]
     pub run: Command,
     #[serde(default, deserialize_with = "variables")]
     pub env: BTreeMap<String, String>,
@@ -37,10 +42,10 @@ pub struct Definition {
 }
 
 /// How the language's runtime is found on a host.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Programs {
-    /// At least one; the first that is found wins.
+    /// At least one, unless an engine is built in; the first that is found wins.
     #[serde(deserialize_with = "commands")]
     pub commands: Vec<String>,
     /// Arguments that make the runtime print the path of its real program.
@@ -67,7 +72,7 @@ pub struct Source {
     pub file: CellPath,
 }
 
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Command {
     #[serde(deserialize_with = "words")]
@@ -110,6 +115,13 @@ impl Definition {
             // One line: this is shown as an error message.
             fail(line, error.message().lines().collect::<Vec<_>>().join("; "))
         })?;
+        if definition.runtime.commands.is_empty() && definition.embedded.is_none() {
+            let message = "it has neither `[runtime] commands` nor an `[embedded] engine`";
+            return Err(fail(None, message.to_owned()));
+        }
+        if definition.run.argv.is_empty() && !definition.runtime.commands.is_empty() {
+            return Err(fail(None, "it has commands but no `[run] argv`".to_owned()));
+        }
         Ok(Self { id, ..definition })
     }
 }

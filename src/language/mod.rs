@@ -5,6 +5,7 @@
 //! limits or of cells beyond the path a runtime gets in one.
 
 mod definition;
+mod embedded;
 mod failure;
 mod registry;
 mod runtime;
@@ -16,6 +17,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 pub use definition::{Definition, DefinitionError, Install, Word};
+pub use embedded::{EMBEDDED, Embedded, NoRuntime};
 pub use failure::{Cause, Diagnosis, Failure};
 pub use registry::{LanguageError, Listed, Registry};
 pub use runtime::{MissingRuntime, PassedOver, Refusal, Runtime};

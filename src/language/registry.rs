@@ -44,6 +44,13 @@ pub enum LanguageError {
     #[error("cannot tell the language of {}", match file { Some(name) => format!("`{}`", name.escape_debug()), None => "this code".to_owned() })]
     Undetected { file: Option<String> },
 
+    #[error("`{language}` cannot be run by `{}`", asked.escape_debug())]
+    NoEngine {
+        language: LanguageId,
+        asked: String,
+        known: Vec<String>,
+    },
+
     #[error(transparent)]
     Broken(DefinitionError),
 }
@@ -61,6 +68,7 @@ impl LanguageError {
                 }
             },
             Self::Undetected { .. } => "Name the language, as in `--language python`.".to_owned(),
+            Self::NoEngine { known, .. } => format!("Choose one of: {}.", known.join(", ")),
             Self::Broken(error) => format!("Mend or remove {}.", error.file.display()),
         })
     }

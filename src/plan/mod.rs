@@ -25,7 +25,7 @@ pub struct RunPlan {
     pub runtime: Runtime,
     /// What the cell sees of the host beyond `/usr`.
     pub trees: Vec<Tree>,
-    /// The first is an absolute path inside the cell.
+    /// The first is an absolute path inside the cell, or the word for our own binary.
     pub argv: Vec<String>,
     /// The whole environment of the program.
     pub env: BTreeMap<String, String>,
@@ -121,6 +121,12 @@ fn file_argument(path: &CellPath) -> String {
 }
 
 fn argv(definition: &Definition, runtime: &Runtime, file: &str, args: &[String]) -> Vec<String> {
+    if runtime.is_embedded() {
+        // All engines are started alike, so a definition need not say how.
+        let own = [&runtime.program, &runtime.command].map(String::clone);
+        let rest = std::iter::once(file.to_owned()).chain(args.iter().cloned());
+        return own.into_iter().chain(rest).collect();
+    }
     let mut argv = Vec::new();
     for word in &definition.run.argv {
         match word {

@@ -16,15 +16,15 @@ pub mod seccomp;
 use std::convert::Infallible;
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::net::RecvFlags;
 use rustix::process::{DumpableBehavior, Signal};
 
-use crate::error::{Failed, step};
-use crate::policy::Policy;
+use crate::error::{Failed, OWN_BINARY_STEP, step};
+use crate::policy::{OWN_BINARY, Policy};
 use crate::spawner::Root;
 use crate::spec::{Missing, Status, Wall};
 use crate::sys::{self, Forked};
@@ -129,8 +129,10 @@ fn enter(
         }
         Ok(())
     })?;
+    let own_binary = step(OWN_BINARY_STEP, || own_binary(&policy, root))?;
     // The standard streams, the status socket, and what tells of the spawner's end.
-    let keep = [0, 1, 2, parts.status.as_raw_fd(), root.lifeline.as_raw_fd()];
+    let mut keep = vec![0, 1, 2, parts.status.as_raw_fd(), root.lifeline.as_raw_fd()];
+    keep.extend(own_binary.map(|file| file.as_raw_fd()));
     step("closing inherited files", || sys::close_all_but(&keep))?;
     // From here on nothing may need a capability.
     step("dropping capabilities", caps::drop_all)?;
@@ -146,7 +148,7 @@ fn enter(
     })?;
     let signals = step("watching the program", sys::child_signals)?;
     match step("forking", sys::fork)? {
-        Forked::Child => start(&policy, &parts.status, filters),
+        Forked::Child => start(&policy, own_binary, &parts.status, filters),
         Forked::Parent { pid } => {
             step("letting go of the streams", || {
                 sys::close_range(0, 2, false)
@@ -161,7 +163,12 @@ fn enter(
 }
 
 /// The worker's part: the last walls, the word to go, and the program.
-fn start(policy: &Policy, status: &OwnedFd, filters: &Filters) -> Result<Infallible, Failed> {
+fn start(
+    policy: &Policy,
+    own_binary: Option<BorrowedFd<'_>>,
+    status: &OwnedFd,
+    filters: &Filters,
+) -> Result<Infallible, Failed> {
     step("starting a session", || {
         rustix::process::setsid()?;
         rustix::process::umask(Mode::from_raw_mode(0o022));
@@ -173,7 +180,7 @@ fn start(policy: &Policy, status: &OwnedFd, filters: &Filters) -> Result<Infalli
         step: "finding the program".to_owned(),
         errno: libc::EINVAL,
     })?;
-    let landlock = step("restricting file access", landlock::restrict)?;
+    let landlock = step("restricting file access", || landlock::restrict(own_binary))?;
     // SECURITY: seccomp goes last of all. The steps above need system calls that
     // the filter denies, and a filter laid earlier would have to allow them to the
     // program too.
@@ -194,8 +201,21 @@ fn start(policy: &Policy, status: &OwnedFd, filters: &Filters) -> Result<Infalli
         sys::close_range(3, libc::c_int::MAX, true)
     })?;
     step("starting the program", || {
-        Err(sys::exec(&path, &argv, &env))
+        Err(match own_binary {
+            Some(file) => sys::exec_file(file, &argv, &env),
+            None => sys::exec(&path, &argv, &env),
+        })
     })
+}
+
+/// Our binary, for a cell whose program it is. Any other has no descriptor of it.
+fn own_binary<'a>(policy: &Policy, root: &'a Root) -> io::Result<Option<BorrowedFd<'a>>> {
+    if policy.argv.first().is_none_or(|first| first != OWN_BINARY) {
+        return Ok(None);
+    }
+    let found = root.own_binary.as_ref().map(AsFd::as_fd);
+    let gone = || io::Error::from_raw_os_error(libc::ENOENT);
+    found.map(Some).ok_or_else(gone)
 }
 
 fn join_groups(parts: &CellParts) -> io::Result<()> {

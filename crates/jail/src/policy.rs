@@ -6,6 +6,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+/// In place of a program's path: the program is this binary itself, which a cell
+/// has no path to. A path is absolute, so this cannot be one.
+pub const OWN_BINARY: &str = "hotcell-engine";
+
 /// A folder of the host that cells see read-only at a path of their own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tree {
@@ -22,7 +26,8 @@ pub struct View {
 /// One cell's program: what to start and within which limits.
 #[derive(Debug, Clone)]
 pub struct Policy {
-    /// The program and its arguments; the first is an absolute path inside the cell.
+    /// The program and its arguments; the first is an absolute path inside the cell,
+    /// or [`OWN_BINARY`].
     pub argv: Vec<OsString>,
     /// The whole environment as `NAME=value`; nothing is inherited.
     pub env: Vec<OsString>,

@@ -37,6 +37,7 @@ const TREE: u64 = READ_ONLY | libc::MOUNT_ATTR_NODEV;
 const DATA: u64 = TREE | libc::MOUNT_ATTR_NOEXEC;
 const DEVICE: u64 = READ_ONLY | libc::MOUNT_ATTR_NOEXEC;
 
+const OWN_LINK: &str = "/proc/self/exe";
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 /// Parts of the host's /etc that programs need and that tell nothing of the host.
 const ETC: [&str; 5] = [
@@ -59,6 +60,9 @@ pub struct Root {
     /// The trees that each cell lays an overlay over.
     pub overlays: Vec<Overlay>,
     pub masks: Vec<Mask>,
+    /// Our binary on a read-only mount that has no place anywhere, unless its file
+    /// has been replaced since we were started from it.
+    pub own_binary: Option<OwnedFd>,
     processor: String,
     kernel: String,
     facts: HashMap<u32, (u64, u32)>,
@@ -78,6 +82,7 @@ pub struct Opened {
 }
 
 enum Place {
+    Nowhere,
     Overlay(PathBuf),
     Mask,
     Device(&'static str),
@@ -111,6 +116,10 @@ pub fn open_trees(view: &View) -> io::Result<Vec<Opened>> {
     }
     for tree in &view.trees {
         open(&tree.host, TREE, Place::Overlay(tree.cell.clone()))?;
+    }
+    // One that is gone is an error for those who ask for it, and only for them.
+    if let Some(path) = own_path() {
+        open(&path, TREE, Place::Nowhere)?;
     }
     open(Path::new("/dev/null"), DEVICE, Place::Mask)?;
     for name in DEVICES {
@@ -164,7 +173,7 @@ impl Root {
             fs::create_dir("proc")?;
             side.mount_proc("/tmp/proc")
         })?;
-        let overlays = step("filling the root", || fill(opened, &links))?;
+        let (overlays, own_binary) = step("filling the root", || fill(opened, &links))?;
         let network = side.finish();
         step("switching to the root", || {
             rustix::process::pivot_root(".", ".")?;
@@ -180,6 +189,7 @@ impl Root {
             _alive: alive,
             overlays,
             masks,
+            own_binary,
             processor,
             kernel,
             facts: HashMap::new(),
@@ -230,7 +240,21 @@ impl Root {
     }
 }
 
-fn fill(opened: Vec<Opened>, links: &[(PathBuf, PathBuf)]) -> io::Result<Vec<Overlay>> {
+/// Where the file lies that we were started from. By its path and not by
+/// /proc/self/exe, which leads into the mount namespace that we have left.
+fn own_path() -> Option<PathBuf> {
+    let identity = |path: &Path| {
+        let found = rustix::fs::stat(path).ok()?;
+        Some((found.st_dev, found.st_ino))
+    };
+    let path = fs::read_link(OWN_LINK).ok()?;
+    (identity(&path)? == identity(Path::new(OWN_LINK))?).then_some(path)
+}
+
+fn fill(
+    opened: Vec<Opened>,
+    links: &[(PathBuf, PathBuf)],
+) -> io::Result<(Vec<Overlay>, Option<OwnedFd>)> {
     for folder in ["host/empty", "mask/folder", "mask/facts", "facts", "cell"] {
         fs::create_dir_all(folder)?;
     }
@@ -259,9 +283,13 @@ fn fill(opened: Vec<Opened>, links: &[(PathBuf, PathBuf)]) -> io::Result<Vec<Ove
         symlink(target, Path::new("cell/dev").join(name))?;
     }
 
-    let mut overlays = Vec::new();
+    let (mut overlays, mut own_binary) = (Vec::new(), None);
     for Opened { tree, place } in opened {
         let target = match place {
+            Place::Nowhere => {
+                own_binary = Some(tree);
+                continue;
+            }
             Place::Overlay(path) => {
                 fs::create_dir_all(inside(&path))?;
                 let name = format!("t{}", overlays.len());
@@ -300,7 +328,7 @@ fn fill(opened: Vec<Opened>, links: &[(PathBuf, PathBuf)]) -> io::Result<Vec<Ove
     // The folder alone: the devices in it must stay devices.
     let cell = rustix::fs::open("cell", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     sys::restrict_mount(cell.as_fd(), TREE, false)?;
-    Ok(overlays)
+    Ok((overlays, own_binary))
 }
 
 /// Makes sure that what will mask files is the null device.
