@@ -6,7 +6,9 @@
 //! ends is meant to look like the real runtime of the language, so that one
 //! definition describes the failures of both.
 
+mod js;
 mod lua;
+mod script;
 mod sql;
 
 use std::env;
@@ -33,7 +35,12 @@ struct Failed {
 /// Runs a program to its end; the exit code.
 type Engine = fn(&Program) -> Result<u8, Failed>;
 
-const ENGINES: &[(&str, Engine)] = &[("lua", lua::run), ("sqlite", sql::run)];
+const ENGINES: &[(&str, Engine)] = &[
+    ("lua", lua::run),
+    ("quickjs", js::javascript),
+    ("quickjs-typescript", js::typescript),
+    ("sqlite", sql::run),
+];
 
 /// Parsers here recurse as deeply as a program is nested. Only what is used is taken.
 const STACK: usize = 256 << 20;
