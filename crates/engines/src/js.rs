@@ -87,8 +87,11 @@ fn run(program: &Program, dialect: Dialect) -> Result<u8, Failed> {
         let name = main.to_string_lossy().into_owned();
         let started = if script.is_module {
             files.remember(&name, script.places, 0);
-            Module::declare(ctx.clone(), name, script.code)
-                .and_then(|module| module.eval())
+            Module::declare(ctx.clone(), name.as_str(), script.code)
+                .and_then(|module| {
+                    module.meta()?.set("url", format!("file://{name}"))?;
+                    module.eval()
+                })
                 .map(|(_, promise)| Some(promise))
         } else {
             // Read again by its name: that is the way of every script.

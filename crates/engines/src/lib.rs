@@ -6,10 +6,15 @@
 //! ends is meant to look like the real runtime of the language, so that one
 //! definition describes the failures of both.
 
+mod jq;
 mod js;
 mod lua;
+mod sass;
+mod scheme;
 mod script;
 mod sql;
+mod svg;
+mod wasm;
 
 use std::env;
 use std::ffi::OsString;
@@ -36,10 +41,16 @@ struct Failed {
 type Engine = fn(&Program) -> Result<u8, Failed>;
 
 const ENGINES: &[(&str, Engine)] = &[
+    ("jaq", jq::run),
     ("lua", lua::run),
     ("quickjs", js::javascript),
     ("quickjs-typescript", js::typescript),
+    ("resvg", svg::run),
+    ("sass", sass::sass),
+    ("scss", sass::scss),
     ("sqlite", sql::run),
+    ("steel", scheme::run),
+    ("wasmi", wasm::run),
 ];
 
 /// Parsers here recurse as deeply as a program is nested. Only what is used is taken.
