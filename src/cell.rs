@@ -16,7 +16,7 @@ use tokio::io::Interest;
 use tokio::net::UnixStream;
 
 pub use isolation::{Isolation, Level, Requirement, WallReport};
-pub use workspace::{PlaceError, place};
+pub use workspace::{PlaceError, collect, place};
 
 /// A cell that exists, or is about to. Dropping it ends everything in it.
 pub struct Cell {

@@ -151,7 +151,7 @@ fn filter_name(isolation: &Isolation) -> String {
 
 fn languages(engine: &Engine) -> Languages {
     let listed = engine.registry().list();
-    let can_run = |definition| Runtime::preferred(definition, engine.surroundings()).is_ok();
+    let can_run = |definition| Runtime::find(definition, engine.surroundings()).is_ok();
     Languages {
         known: listed.len(),
         runnable: listed

@@ -8,10 +8,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use jail::{Host, Jail, JailError, View};
 
-use crate::language::{LanguageError, MissingRuntime, NoRuntime, Registry, Runtime, Surroundings};
+use crate::compile::{Builder, Built, Cells};
+use crate::language::{
+    LanguageError, MissingRuntime, Registry, Runtime, Surroundings, UnsupportedPlatform,
+};
 use crate::plan::{Defaults, RunPlan, plan};
 use crate::request::{RequestError, RunRequest};
-use crate::run::{self, RunResult, StartError, Surface};
+use crate::run::{self, OutputEvent, RunResult, StartError, Stream, Surface};
 
 pub use queue::{Place, Queue, QueueFull, QueueSize};
 
@@ -24,6 +27,7 @@ pub struct Engine {
     host: OnceLock<Arc<Host>>,
     /// One for each set of trees that cells have been shown.
     jails: Mutex<HashMap<View, Arc<Jail>>>,
+    builder: Builder,
 }
 
 /// Why a request cannot be run as it is. Nothing was executed.
@@ -35,15 +39,8 @@ pub enum Rejected {
     Language(#[from] LanguageError),
     #[error(transparent)]
     Runtime(#[from] MissingRuntime),
-}
-
-impl From<NoRuntime> for Rejected {
-    fn from(error: NoRuntime) -> Self {
-        match error {
-            NoRuntime::Missing(error) => Self::Runtime(error),
-            NoRuntime::NoEngine(error) => Self::Language(error),
-        }
-    }
+    #[error(transparent)]
+    Platform(#[from] UnsupportedPlatform),
 }
 
 impl Rejected {
@@ -55,6 +52,7 @@ impl Rejected {
             Self::Language(LanguageError::NoEngine { .. }) => "missing_runtime",
             Self::Language(_) => "unknown_language",
             Self::Runtime(_) => "missing_runtime",
+            Self::Platform(_) => "unsupported_platform",
         }
     }
 
@@ -64,6 +62,7 @@ impl Rejected {
             Self::Request(error) => error.hint(),
             Self::Language(error) => error.hint(),
             Self::Runtime(error) => error.hint(),
+            Self::Platform(_) => None,
         }
     }
 }
@@ -72,6 +71,7 @@ impl Engine {
     pub fn new(around: Surroundings) -> Self {
         Self {
             registry: Registry::load(around.config.as_deref()),
+            builder: Builder::new(around.cache.clone()),
             around,
             defaults: Defaults::default(),
             host: OnceLock::new(),
@@ -94,7 +94,11 @@ impl Engine {
             request.file_name().map(|name| name.as_str()),
             request.code(),
         )?;
-        let runtime = Runtime::choose(definition, request.asked_engine(), &self.around)?;
+        UnsupportedPlatform::check(definition)?;
+        let asked = request.asked_engine();
+        let chosen = asked.map(|engine| definition.run_by(engine)).transpose()?;
+        let definition = chosen.as_ref().unwrap_or(definition);
+        let runtime = Runtime::find_for(definition, request.code(), &self.around)?;
         Ok(plan(request, definition, &runtime, &self.defaults)?)
     }
 
@@ -116,7 +120,40 @@ impl Engine {
         cancelled: impl Future<Output = ()>,
     ) -> Result<RunResult, StartError> {
         let jail = self.jail(plan)?;
-        run::run(jail, self.host()?.cgroups(), plan, surface, cancelled).await
+        let cgroups = self.host()?.cgroups();
+        let Some(build) = &plan.build else {
+            return run::run(jail, cgroups, plan, surface, cancelled).await;
+        };
+        let mut cancelled = std::pin::pin!(cancelled);
+        let cells = Cells {
+            jail: jail.clone(),
+            cgroups,
+            requirement: surface.requirement,
+        };
+        let built = self
+            .builder
+            .build(plan, build, cells, cancelled.as_mut())
+            .await?;
+        match built {
+            Built::Failed(result) => {
+                let event = OutputEvent {
+                    stream: Stream::Stderr,
+                    bytes: result.stderr.to_text().into_bytes(),
+                };
+                // Nobody listening is fine.
+                let _ = surface.events.send(event).await;
+                Ok(*result)
+            }
+            Built::Ready(folder, files, compiled) => {
+                let mut plan = plan.clone();
+                plan.files.extend([folder].into_iter().chain(files));
+                let result = run::run(jail, cgroups, &plan, surface, cancelled).await?;
+                Ok(RunResult {
+                    compiled: Some(compiled),
+                    ..result
+                })
+            }
+        }
     }
 
     fn host(&self) -> Result<&Arc<Host>, JailError> {

@@ -11,6 +11,7 @@
 //! - [`plan`] resolves a request into all that a run needs. Pure.
 //! - [`cell`] is a sandbox of the kernel's, seen from async code.
 //! - [`run`] carries a plan out: deadline, output, outcome.
+//! - [`compile`] builds a program before it runs, in cells too, and keeps what it built.
 //! - [`output`] is a result as the world sees it.
 //! - [`store`] keeps what outlives a run.
 //! - [`secret`] makes names that cannot be guessed.
@@ -18,6 +19,7 @@
 
 pub mod cell;
 pub mod cli;
+pub mod compile;
 pub mod doctor;
 pub mod engine;
 pub mod http;

@@ -10,12 +10,13 @@
 //! - `objects` is that catalogue: tools, prompts, resources and templates. What a
 //!   user publishes and what stands in for another server are just more objects.
 //! - `context` is what an object may do while it answers: report, log, ask.
-//! - `run_tool` and `outputs` are our own objects; `code_runner` is another server's tool.
+//! - `run_tool`, `outputs` and `languages` are our own objects; `code_runner` is another server's tool.
 
 mod change;
 mod code_runner;
 mod context;
 mod era;
+mod languages;
 mod listen;
 mod message;
 mod objects;
@@ -31,6 +32,7 @@ pub use change::Change;
 pub use code_runner::{CodeRunner, NAME as CODE_RUNNER, PORT as CODE_RUNNER_PORT};
 pub use context::{Context, LogLevel, Outbox};
 pub use era::{Era, LEGACY, MODERN, Revision, SUPPORTED, VERSION_KEY, Way};
+pub use languages::Languages;
 pub use message::{Fault, Id, Message, Request, is_batch, parse, parse_batch};
 pub use objects::{Answer, Arguments, Boxed, Catalog, Prompt, Resource, Tool};
 pub use outputs::{Outputs, uri as output_uri};

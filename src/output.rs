@@ -6,9 +6,10 @@ use jail::JailError;
 use serde::Serialize;
 
 use crate::cell::Isolation;
-use crate::language::{Cause, Diagnosis};
+use crate::engine::Rejected;
+use crate::language::{Cause, Diagnosis, Problem};
 use crate::plan::{RunPlan, bytes};
-use crate::run::{Outcome, RunResult, StartError};
+use crate::run::{Compiled, Outcome, RunResult, StartError};
 
 #[derive(Debug, Serialize)]
 pub struct RunOutput {
@@ -24,6 +25,9 @@ pub struct RunOutput {
     pub language: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime: Option<RuntimeOutput>,
+    /// What became of the compile step, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compile: Option<CompileOutput>,
     pub duration_ms: f64,
     pub usage: UsageOutput,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -43,9 +47,25 @@ pub struct ErrorOutput {
     pub file: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+    /// All that a compiler complained about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub diagnostics: Vec<Problem>,
     /// What could not be imported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
+    /// The programs that were searched, and where.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub searched: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The command that would install what is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub install: Option<String>,
+    /// The program of another system that it would need.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requires: Option<String>,
 }
 
 impl ErrorOutput {
@@ -56,7 +76,13 @@ impl ErrorOutput {
             hint,
             file: None,
             line: None,
+            column: None,
+            diagnostics: Vec::new(),
             module: None,
+            searched: Vec::new(),
+            path: None,
+            install: None,
+            requires: None,
         }
     }
 }
@@ -65,6 +91,13 @@ impl ErrorOutput {
 pub struct RuntimeOutput {
     pub name: String,
     pub path: String,
+}
+
+#[derive(Debug, Serialize)]
+pub struct CompileOutput {
+    pub duration_ms: f64,
+    /// It was built before, and only looked up.
+    pub cached: bool,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -89,6 +122,10 @@ impl RunOutput {
             stderr: result.stderr.to_text(),
             truncated,
             error: verdict.error,
+            compile: result.compiled.as_ref().map(|compiled| CompileOutput {
+                duration_ms: milliseconds(compiled.duration),
+                cached: compiled.cached,
+            }),
             duration_ms: milliseconds(result.duration),
             usage: UsageOutput {
                 cpu_ms: result.spent.cpu.map(milliseconds),
@@ -101,12 +138,33 @@ impl RunOutput {
 
     /// A request that was refused: nothing ran.
     pub fn of_rejection(kind: &'static str, message: String, hint: Option<String>) -> Self {
-        let message = format!("{message}; nothing was executed");
+        // A message of whole sentences gets one more.
+        let message = match message.ends_with('.') {
+            true => format!("{message} Nothing was executed."),
+            false => format!("{message}; nothing was executed"),
+        };
         let error = ErrorOutput::new(kind, message, hint);
         Self {
             error: Some(error),
             ..Self::empty("rejected", None)
         }
+    }
+
+    /// The same, with all that is known about the reason.
+    pub fn of_rejected(rejected: &Rejected, message: String) -> Self {
+        let mut output = Self::of_rejection(rejected.kind(), message, rejected.hint());
+        match (rejected, &mut output.error) {
+            (Rejected::Runtime(missing), Some(error)) => {
+                error.searched = missing.searched.clone();
+                error.path = Some(missing.path.to_string());
+                error.install = missing.install.as_deref().map(str::to_owned);
+            }
+            (Rejected::Platform(platform), Some(error)) => {
+                error.requires = Some(platform.requires.clone());
+            }
+            _ => {}
+        }
+        output
     }
 
     /// A cell that could not be made: nothing ran.
@@ -140,6 +198,7 @@ impl RunOutput {
                 name: plan.runtime.command.clone(),
                 path: plan.runtime.path.display().to_string(),
             }),
+            compile: None,
             duration_ms: 0.0,
             usage: UsageOutput::default(),
             notes: plan.map(|plan| plan.notes.clone()).unwrap_or_default(),
@@ -160,6 +219,23 @@ pub struct Verdict {
 
 impl Verdict {
     pub fn of(plan: &RunPlan, result: &RunResult) -> Self {
+        match (&result.compiled, &plan.build) {
+            (Some(compiled), Some(build)) if compiled.failed => {
+                // The compiler's end is told as a program's would be, in its own words and limits.
+                let compiler = RunPlan {
+                    limits: build.limits.clone(),
+                    timeout: build.timeout,
+                    ..plan.clone()
+                };
+                let verdict = Self::of_program(&compiler, result);
+                let error = verdict.error.map(|error| of_compiler(error, compiled));
+                Self { error, ..verdict }
+            }
+            _ => Self::of_program(plan, result),
+        }
+    }
+
+    fn of_program(plan: &RunPlan, result: &RunResult) -> Self {
         let failed = |status, shell_code: u8, kind, message: String, hint: Option<&str>| Self {
             status,
             shell_code,
@@ -252,6 +328,41 @@ impl Verdict {
                 Some("Run it again."),
             ),
         }
+    }
+}
+
+/// Why there is no program to run.
+fn of_compiler(error: ErrorOutput, compiled: &Compiled) -> ErrorOutput {
+    // A compiler that exits with a code does so for what is wrong with its sources.
+    let rejects = ["exception", "syntax", "missing_module"].contains(&error.kind);
+    if !rejects {
+        let hint = match error.kind {
+            "timeout" => Some(
+                "The compiler's own limit is `[compile] timeout` of the language; give it less to do, \
+                 or describe the language anew in hotcell's configuration."
+                    .to_owned(),
+            ),
+            "memory" => Some("The compiler's own limit is `[compile] memory` of the language.".to_owned()),
+            _ => error.hint.clone(),
+        };
+        let message = error.message.replace("the program", "the compiler");
+        return ErrorOutput {
+            message,
+            hint,
+            ..error
+        };
+    }
+    let first = compiled.problems.first();
+    let message = match first {
+        Some(problem) => format!("the program could not be compiled: {}", problem.message),
+        None => "the program could not be compiled".to_owned(),
+    };
+    ErrorOutput {
+        file: first.map(|problem| problem.file.clone()),
+        line: first.map(|problem| problem.line),
+        column: first.and_then(|problem| problem.column),
+        diagnostics: compiled.problems.clone(),
+        ..ErrorOutput::new("syntax", message, None)
     }
 }
 

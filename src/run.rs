@@ -21,14 +21,14 @@ use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval_at, sleep_until, timeout};
 
-use crate::cell::{Cell, Isolation, PlaceError, Requirement, place};
+use crate::cell::{Cell, Isolation, PlaceError, Requirement, collect, place};
 use crate::plan::RunPlan;
 use crate::request::{FileSource, InputFile};
 
 use capture::{Ceiling, capture};
 
 pub use capture::{Captured, OutputEvent, Stream};
-pub use outcome::{Outcome, Spent};
+pub use outcome::{Compiled, Outcome, Spent};
 
 /// How long a cell may take to build its walls. Far above what it takes: this
 /// only ends a wait for something that is stuck.
@@ -47,6 +47,10 @@ pub struct RunResult {
     pub duration: Duration,
     pub spent: Spent,
     pub isolation: Isolation,
+    /// The files that the plan wanted back.
+    pub collected: Vec<InputFile>,
+    /// What became of the compile step, if the plan had one.
+    pub compiled: Option<Compiled>,
 }
 
 /// Why a program never got its chance.
@@ -60,6 +64,9 @@ pub enum StartError {
 
     #[error(transparent)]
     Place(#[from] PlaceError),
+
+    #[error("could not fetch what was built: {0}")]
+    Collect(io::Error),
 
     #[error("the cell was lost while it was being made")]
     Lost,
@@ -88,6 +95,7 @@ impl StartError {
                 Some("Raise the limit on processes of this user (`ulimit -u`), or stop some.")
             }
             Self::Place(error) => error.hint(),
+            Self::Collect(_) => None,
         }
     }
 }
@@ -166,8 +174,15 @@ pub async fn run(
         }
     }
     let (stdout, stderr) = (stdout.finish().await, stderr.finish().await);
+    let outcome = watch.judge(ended, &stderr);
+    let collected = match outcome {
+        Outcome::Exited { code: 0, .. } => fetch(&watch.cell, plan).await?,
+        _ => Vec::new(),
+    };
     Ok(RunResult {
-        outcome: watch.judge(ended, &stderr),
+        outcome,
+        collected,
+        compiled: None,
         spent: Spent::new(&watch.usage, watch.exit),
         stdout,
         stderr,
@@ -224,6 +239,7 @@ async fn fill(cell: &Cell, plan: &RunPlan) -> Result<(), StartError> {
     let files: Vec<InputFile> = [source].into_iter().chain(plan.files.clone()).collect();
     let size = |file: &InputFile| match &file.source {
         FileSource::Bytes(bytes) => bytes.len(),
+        FileSource::EmptyFolder => 0,
         FileSource::HostFile(_) | FileSource::HostFolder(_) => usize::MAX,
     };
     // A few pages of memory are written sooner than a thread is found for them.
@@ -232,6 +248,26 @@ async fn fill(cell: &Cell, plan: &RunPlan) -> Result<(), StartError> {
     }
     let placed = tokio::task::spawn_blocking(move || place(workspace.as_fd(), uid, &files)).await;
     Ok(placed.map_err(|_| StartError::Lost)??)
+}
+
+/// What the plan wants of the workspace, which outlives the program as long as we hold it.
+async fn fetch(cell: &Cell, plan: &RunPlan) -> Result<Vec<InputFile>, StartError> {
+    if plan.collect.is_empty() {
+        return Ok(Vec::new());
+    }
+    let workspace = cell.workspace().ok_or(StartError::Lost)?;
+    let workspace = workspace.try_clone_to_owned().map_err(StartError::Pipe)?;
+    let (folders, most) = (plan.collect.clone(), plan.limits.workspace);
+    let work = move || -> io::Result<Vec<InputFile>> {
+        let files = folders
+            .iter()
+            .map(|it| collect(workspace.as_fd(), it, most));
+        Ok(files.collect::<Result<Vec<_>, _>>()?.concat())
+    };
+    let collected = tokio::task::spawn_blocking(work).await;
+    collected
+        .map_err(|_| StartError::Lost)?
+        .map_err(StartError::Collect)
 }
 
 /// A running cell and what is known of it.

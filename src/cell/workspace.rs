@@ -1,4 +1,4 @@
-//! Putting files into a cell's workspace.
+//! Putting files into a cell's workspace, and fetching what was made there.
 //!
 //! The one place that opens paths in a workspace. SECURITY: it goes through the
 //! folder's descriptor with `openat2`, stays beneath it, follows no link of any
@@ -11,10 +11,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use jail::sys;
-use rustix::fs::{Mode, OFlags, ResolveFlags, mkdirat, openat2, symlinkat};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, mkdirat, openat2, symlinkat};
 use rustix::io::Errno;
 
-use crate::request::{FileSource, InputFile};
+use crate::request::{CellPath, FileSource, InputFile};
 
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
@@ -95,6 +95,7 @@ impl<'a> Opened<'a> {
             FileSource::Bytes(bytes) => Ok(Self::Bytes(bytes)),
             FileSource::HostFile(path) => Self::file(path),
             FileSource::HostFolder(path) => Self::folder(path),
+            FileSource::EmptyFolder => Ok(Self::Folder(Vec::new())),
         }
     }
 
@@ -176,6 +177,63 @@ fn host_error(path: &Path, source: io::Error) -> PlaceError {
         path: path.to_owned(),
         source,
     }
+}
+
+/// The regular files below `folder`, with their bytes. Blocks.
+///
+/// Links and anything else that is no plain file are left out. More than `most`
+/// bytes or 10,000 files are an error: what a cell holds is its program's choice.
+pub fn collect(
+    workspace: BorrowedFd<'_>,
+    folder: &CellPath,
+    most: u64,
+) -> io::Result<Vec<InputFile>> {
+    let mut room = most;
+    let mut files = Vec::new();
+    let mut folders = vec![folder.as_str().to_owned()];
+    while let Some(path) = folders.pop() {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = openat2(workspace, path.as_str(), flags, Mode::empty(), beneath())?;
+        for entry in rustix::fs::Dir::new(opened)? {
+            let entry = entry?;
+            // Nothing that we build has a name that is not text.
+            let Ok(name) = entry.file_name().to_str() else {
+                continue;
+            };
+            let inner = format!("{path}/{name}");
+            match entry.file_type() {
+                _ if name == "." || name == ".." => {}
+                FileType::Directory => folders.push(inner),
+                FileType::RegularFile => files.push(fetch(workspace, &inner, &mut room)?),
+                _ => {}
+            }
+            if files.len() + folders.len() > 10_000 {
+                return Err(io::Error::other("there are too many files"));
+            }
+        }
+    }
+    Ok(files)
+}
+
+fn fetch(workspace: BorrowedFd<'_>, path: &str, room: &mut u64) -> io::Result<InputFile> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(openat2(workspace, path, flags, Mode::empty(), beneath())?);
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut bytes = Vec::new();
+    // One more than there is room for, to notice what does not fit.
+    (&file).take(*room + 1).read_to_end(&mut bytes)?;
+    *room = room
+        .checked_sub(bytes.len() as u64)
+        .ok_or_else(|| io::Error::other("it is too large"))?;
+    let executable = std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o100 != 0;
+    Ok(InputFile {
+        path: CellPath::parse(path).map_err(io::Error::other)?,
+        source: FileSource::Bytes(bytes),
+        mode: if executable { 0o755 } else { 0o644 },
+    })
 }
 
 fn create(workspace: BorrowedFd<'_>, path: &Path, mode: u32) -> io::Result<File> {

@@ -99,7 +99,7 @@ pub fn main(arguments: Arguments) -> ExitCode {
         Err(rejected) => {
             let (message, hint) = (told(&rejected), rejected.hint());
             if json {
-                print_json(&RunOutput::of_rejection(rejected.kind(), message, hint));
+                print_json(&RunOutput::of_rejected(&rejected, message));
             } else {
                 complain(&message, hint.as_deref());
             }

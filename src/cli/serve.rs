@@ -15,7 +15,7 @@ use super::{BAD_INPUT, OUR_FAILURE, complain};
 use crate::cell::Requirement;
 use crate::engine::QueueSize;
 use crate::mcp::{
-    Catalog, CodeRunner, Identity, Outputs, RunSettings, RunTool, Runner, Server, stdio,
+    Catalog, CodeRunner, Identity, Languages, Outputs, RunSettings, RunTool, Runner, Server, stdio,
 };
 use crate::publish::Folder;
 use crate::request::{RequestError, parse_count, parse_duration, parse_size};
@@ -178,6 +178,7 @@ fn build(arguments: &Arguments) -> Result<(Arc<Server>, Option<Folder>), Request
             other.identity()
         }
         None => {
+            catalog.add_resource(Languages(runner.clone()));
             catalog.add_tool(RunTool(runner));
             Identity {
                 name: "hotcell".to_owned(),

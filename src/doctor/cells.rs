@@ -119,6 +119,9 @@ fn plan(question: &Question, limits: Limits, timeout: Duration) -> RunPlan {
             program: PROGRAM.to_owned(),
             prefix: None,
             libraries: Vec::new(),
+            way: Default::default(),
+            tools: Vec::new(),
+            shown: Vec::new(),
         },
         trees: Vec::new(),
         argv: vec![PROGRAM.to_owned()],
@@ -135,6 +138,8 @@ fn plan(question: &Question, limits: Limits, timeout: Duration) -> RunPlan {
         limits,
         timeout,
         output_limit: MIB,
+        build: None,
+        collect: Vec::new(),
         failure: Failure::default(),
         notes: Vec::new(),
     }

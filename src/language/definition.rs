@@ -3,15 +3,22 @@
 //! All checks happen while the file is read, so that each complaint has a line,
 //! and a [`Definition`] that exists can be planned with.
 
+mod compile;
+mod rule;
+mod way;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, de};
 
 use super::LanguageId;
-use super::embedded::Embedded;
 use super::failure::Failure;
 use crate::request::{CellPath, check_variable};
+
+pub use compile::{Compile, Problem};
+pub use rule::Rule;
+pub use way::{Piece, Way, Word};
 
 /// What is known about a language; `languages/README.md` explains the fields.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -26,33 +33,59 @@ pub struct Definition {
     /// Lower case, without the dot.
     #[serde(default, deserialize_with = "extensions")]
     pub extensions: Vec<String>,
+    /// Whole names of files: `Makefile`.
+    #[serde(default)]
+    pub files: Vec<String>,
     #[serde(default, deserialize_with = "program_names")]
     pub shebangs: Vec<String>,
-    /// Both may be left out of a language that has an engine built in.
+    /// What its programs look like: a pattern and how much it says.
+    #[serde(default)]
+    pub hints: Vec<(Rule, i32)>,
+    /// The one system it exists on, if it is bound to one.
+    pub platform: Option<Platform>,
     #[serde(default)]
     pub runtime: Programs,
-    pub embedded: Option<Embedded>,
     pub source: Source,
+    /// How each of `[runtime] commands` is started; or there are ways.
+    run: Option<Command>,
+    /// In order of preference.
+    #[serde(default, rename = "command")]
+    ways: Vec<Way>,
     #[serde(default)]
-    pub run: Command,
+    pub compile: Compile,
     #[serde(default, deserialize_with = "variables")]
     pub env: BTreeMap<String, String>,
     #[serde(default)]
+    pub version: Version,
+    #[serde(default)]
     pub failure: Failure,
+}
+
+/// A system by the name Rust has for it, and by the one people have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Platform {
+    Windows,
+    MacOs,
 }
 
 /// How the language's runtime is found on a host.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Programs {
-    /// At least one, unless an engine is built in; the first that is found wins.
-    #[serde(deserialize_with = "commands")]
+    /// The first that is found wins.
+    #[serde(default, deserialize_with = "program_names")]
     pub commands: Vec<String>,
     /// Arguments that make the runtime print the path of its real program.
     #[serde(default, rename = "where")]
     pub locate: Vec<String>,
     #[serde(default)]
     pub install: Install,
+    /// Folders below `/etc` and `/var/lib` that the tool chain reads; the last part may have a `*`.
+    #[serde(default, deserialize_with = "shown")]
+    pub shows: Vec<String>,
+    /// Where it comes from when no package manager has it, as a sentence.
+    pub elsewhere: Option<String>,
 }
 
 /// The package that holds the runtime, for each package manager we know.
@@ -69,25 +102,54 @@ pub struct Install {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
+    /// May hold `{name}`.
     pub file: CellPath,
+    /// Patterns whose first group is the program's name for itself, as in `class X`; the first that fits wins.
+    #[serde(default)]
+    pub name: Vec<Rule>,
+    /// The name of a program that has none.
+    #[serde(default = "main_name")]
+    pub nameless: String,
+    /// Whether `{name}` is written in lower case in file names.
+    #[serde(default)]
+    pub lower_case: bool,
+    /// Whether a program that came as a file of this language keeps its name.
+    #[serde(default = "yes")]
+    pub keep_name: bool,
+    /// Text that the runtime needs at the beginning, unless the program has it.
+    pub prepend: Option<Prepend>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Command {
-    #[serde(deserialize_with = "words")]
-    pub argv: Vec<Word>,
+pub struct Prepend {
+    pub text: String,
+    pub unless: Rule,
 }
 
-/// One element of a command. In a checked command `Runtime` is first, `Runtime`
-/// and `File` occur once each, and `Args` at most once.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Word {
-    Literal(String),
-    Runtime,
-    File,
-    /// Becomes as many arguments as the request has.
-    Args,
+/// How a runtime tells its version.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Version {
+    pub args: Vec<String>,
+    /// The first group is the version.
+    pub pattern: Rule,
+}
+
+impl Default for Version {
+    fn default() -> Self {
+        Self {
+            args: vec!["--version".to_owned()],
+            pattern: Rule::parse(r"(\d+(?:\.\d+)+)").expect("a fixed good pattern"),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Command {
+    #[serde(deserialize_with = "simple")]
+    argv: Vec<Word>,
 }
 
 /// A definition that cannot be used, and where in it the trouble is.
@@ -115,14 +177,81 @@ impl Definition {
             // One line: this is shown as an error message.
             fail(line, error.message().lines().collect::<Vec<_>>().join("; "))
         })?;
-        if definition.runtime.commands.is_empty() && definition.embedded.is_none() {
-            let message = "it has neither `[runtime] commands` nor an `[embedded] engine`";
-            return Err(fail(None, message.to_owned()));
+        let definition = Self { id, ..definition };
+        let ways = definition.ways().map_err(|message| fail(None, message))?;
+        Ok(Self { ways, ..definition })
+    }
+
+    /// The ways to run it, in order of preference: at least one, each checked.
+    pub fn commands(&self) -> &[Way] {
+        &self.ways
+    }
+
+    /// The same with other ways, which must be some of its own.
+    pub(super) fn with_commands(&self, ways: Vec<Way>) -> Self {
+        Self {
+            ways,
+            ..self.clone()
         }
-        if definition.run.argv.is_empty() && !definition.runtime.commands.is_empty() {
-            return Err(fail(None, "it has commands but no `[run] argv`".to_owned()));
+    }
+
+    fn ways(&self) -> Result<Vec<Way>, String> {
+        let commands = &self.runtime.commands;
+        match (&self.run, self.ways.as_slice()) {
+            (Some(_), []) if commands.is_empty() => {
+                Err("`[runtime] commands` names no program".to_owned())
+            }
+            (Some(run), []) => Ok(commands
+                .iter()
+                .map(|command| Way {
+                    needs: vec![command.clone()],
+                    locate: self.runtime.locate.clone(),
+                    run: run.argv.clone(),
+                    ..Way::default()
+                })
+                .collect()),
+            (None, []) => Err("there is neither `[run]` nor a `[[command]]`".to_owned()),
+            (None, ways) if commands.is_empty() => {
+                ways.iter().try_for_each(Way::check)?;
+                if ways
+                    .iter()
+                    .any(|way| way.needs.is_empty() && way.embedded.is_none())
+                {
+                    return Err("a command has neither `needs` nor `embedded`".to_owned());
+                }
+                Ok(ways.to_vec())
+            }
+            _ => Err(
+                "`[[command]]` stands in the place of `[runtime] commands` and `[run]`; have one"
+                    .to_owned(),
+            ),
         }
-        Ok(Self { id, ..definition })
+    }
+
+    /// Whether it is a file of this language, by its name.
+    pub fn owns(&self, file: &str) -> bool {
+        let extension = Path::new(file).extension().and_then(|it| it.to_str());
+        self.files.iter().any(|name| name == file)
+            || extension.is_some_and(|it| self.extensions.contains(&it.to_ascii_lowercase()))
+    }
+}
+
+impl Platform {
+    /// The name people have for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Windows => "Windows",
+            Self::MacOs => "macOS",
+        }
+    }
+
+    /// Whether this is the system we are on.
+    pub fn is_here(self) -> bool {
+        let name = match self {
+            Self::Windows => "windows",
+            Self::MacOs => "macos",
+        };
+        std::env::consts::OS == name
     }
 }
 
@@ -130,69 +259,29 @@ fn unnamed() -> LanguageId {
     LanguageId::parse("unnamed").expect("a fixed good name")
 }
 
-fn words<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Word>, D::Error> {
-    let words: Vec<Word> = Vec::<String>::deserialize(from)?
-        .into_iter()
-        .map(word)
-        .collect::<Result<_, _>>()
-        .map_err(de::Error::custom)?;
+fn main_name() -> String {
+    "main".to_owned()
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// The command of a runtime that takes the program's file and nothing else.
+fn simple<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Word>, D::Error> {
+    let words = way::words(Vec::<String>::deserialize(from)?).map_err(de::Error::custom)?;
     let count = |wanted: &Word| words.iter().filter(|word| *word == wanted).count();
     if words.first() != Some(&Word::Runtime) || count(&Word::Runtime) != 1 {
         return Err(de::Error::custom(
             "a command starts with `{runtime}` and has it once",
         ));
     }
-    if count(&Word::File) != 1 {
-        return Err(de::Error::custom("a command has `{file}` exactly once"));
-    }
-    if count(&Word::Args) > 1 {
-        return Err(de::Error::custom("a command has `{args...}` at most once"));
-    }
+    let way = Way {
+        run: words.clone(),
+        ..Way::default()
+    };
+    way.check().map_err(de::Error::custom)?;
     Ok(words)
-}
-
-fn word(text: String) -> Result<Word, String> {
-    match text.as_str() {
-        "{runtime}" => Ok(Word::Runtime),
-        "{file}" => Ok(Word::File),
-        "{args...}" => Ok(Word::Args),
-        _ if text.contains('\0') => Err("a command's element has a NUL byte".to_owned()),
-        _ => match placeholder(&text) {
-            Some(name) if ["{runtime}", "{file}", "{args...}"].contains(&name) => Err(format!(
-                "`{name}` must be a whole element, not a part of `{text}`"
-            )),
-            Some(name) => Err(format!(
-                "unknown placeholder `{name}`; there are {{runtime}}, {{file}} and {{args...}}"
-            )),
-            None => Ok(Word::Literal(text)),
-        },
-    }
-}
-
-/// The first `{word}` in a text. Braces around anything else (awk, JSON) are just text.
-fn placeholder(text: &str) -> Option<&str> {
-    let mut rest = text;
-    while let Some(start) = rest.find('{') {
-        rest = &rest[start..];
-        let inner = rest[1..]
-            .bytes()
-            .take_while(|byte| byte.is_ascii_lowercase() || *byte == b'.')
-            .count();
-        if inner > 0 && rest.as_bytes().get(1 + inner) == Some(&b'}') {
-            return Some(&rest[..inner + 2]);
-        }
-        rest = &rest[1..];
-    }
-    None
-}
-
-fn commands<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
-    let names = program_names(from)?;
-    if names.is_empty() {
-        Err(de::Error::custom("`commands` names no program"))
-    } else {
-        Ok(names)
-    }
 }
 
 fn program_names<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
@@ -201,6 +290,34 @@ fn program_names<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::E
         from,
         |name| name.bytes().all(plain) && !name.starts_with(['.', '-']),
         "the plain name of a program",
+    )
+}
+
+/// SECURITY: a program sees all of such a folder, so it must be a tool chain's own.
+fn shown<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._+-".contains(&byte);
+    let good = |path: &str| {
+        let inside = ["/etc/", "/var/lib/"]
+            .iter()
+            .find_map(|it| path.strip_prefix(it));
+        inside.is_some_and(|inside| {
+            let (folder, last) = inside.rsplit_once('/').unwrap_or(("", inside));
+            let before = last.split('*').next().unwrap_or_default();
+            let named = folder
+                .split('/')
+                .all(|part| part != ".." && part.bytes().all(plain));
+            named
+                && !last.is_empty()
+                && (before == last || before.len() >= 2)
+                && !last.contains("..")
+                && last.matches('*').count() <= 1
+                && last.bytes().all(|byte| plain(byte) || byte == b'*')
+        })
+    };
+    list(
+        from,
+        good,
+        "a folder of a tool chain below /etc or /var/lib",
     )
 }
 

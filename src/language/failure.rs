@@ -9,7 +9,8 @@ mod pattern;
 
 use serde::Deserialize;
 
-use pattern::{Found, Pattern};
+use pattern::Found;
+pub use pattern::Pattern;
 
 /// How the language tells on stderr why it failed; `languages/README.md` explains the fields.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

@@ -7,6 +7,7 @@
 mod definition;
 mod embedded;
 mod failure;
+mod listing;
 mod registry;
 mod runtime;
 
@@ -16,11 +17,15 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub use definition::{Definition, DefinitionError, Install, Word};
-pub use embedded::{EMBEDDED, Embedded, NoRuntime};
+pub use definition::{
+    Compile, Definition, DefinitionError, Install, Piece, Platform, Problem, Rule, Way, Word,
+};
 pub use failure::{Cause, Diagnosis, Failure};
+pub use listing::{Row, rows};
 pub use registry::{LanguageError, Listed, Registry};
-pub use runtime::{MissingRuntime, PassedOver, Refusal, Runtime};
+pub use runtime::{
+    MissingRuntime, PassedOver, Refusal, Runtime, Tool, UnsupportedPlatform, Versions,
+};
 
 /// A language's name in requests, file names and URLs: `[a-z0-9+#.-]`, 1–24
 /// bytes, a letter or digit first.

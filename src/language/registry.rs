@@ -2,8 +2,9 @@
 //! name, file extension or `#!` line.
 //!
 //! A definition is parsed when it is first needed, since every `hotcell run`
-//! passes here and needs one of a hundred. A user's file that cannot be read is
-//! an error for its own language only.
+//! passes here and needs one of a hundred: the names of the built-in ones are in a
+//! table that `build.rs` makes. A user's file that cannot be read is an error for
+//! its own language only.
 
 mod entry;
 mod names;
@@ -17,10 +18,15 @@ use names::{closeness, interpreter};
 /// Every `languages/*.toml` of the source tree, as (id, text), sorted by id.
 const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/languages.rs"));
 
+/// The names in those files, as (field, name, place in `BUILT_IN`), sorted.
+const NAMES: &[(&str, &str, usize)] = include!(concat!(env!("OUT_DIR"), "/names.rs"));
+
 /// The definitions there are. A user's comes before a built-in one in every
 /// lookup and replaces the one of the same id.
 pub struct Registry {
+    /// The user's first, then all of `BUILT_IN` in its order.
     entries: Vec<Entry>,
+    users: usize,
 }
 
 /// A line of [`Registry::list`].
@@ -80,14 +86,16 @@ impl Registry {
         let mut entries = config
             .map(|config| user_entries(&config.join("languages")))
             .unwrap_or_default();
-        let replaced = |id: &str| entries.iter().any(|entry| entry.id == id);
-        let built_in: Vec<Entry> = BUILT_IN
-            .iter()
-            .filter(|(id, _)| !replaced(id))
-            .map(|(id, text)| Entry::built_in(id, text))
-            .collect();
-        entries.extend(built_in);
-        Self { entries }
+        let users = entries.len();
+        entries.extend(BUILT_IN.iter().map(|(id, text)| Entry::built_in(id, text)));
+        Self { entries, users }
+    }
+
+    /// The user's entries, then the built-in ones that none of them replaces.
+    fn entries(&self) -> impl Iterator<Item = &Entry> {
+        let (own, built_in) = self.entries.split_at(self.users);
+        let kept = move |entry: &&Entry| own.iter().all(|other| other.id != entry.id);
+        own.iter().chain(built_in.iter().filter(kept))
     }
 
     /// The language of a program: the one that was asked for, else by its `#!` line, else by its file's name.
@@ -103,9 +111,8 @@ impl Registry {
         if let Some(found) = self.by_shebang(code)? {
             return Ok(found);
         }
-        let extension = file.and_then(|file| Path::new(file).extension()?.to_str());
-        match extension
-            .map(|extension| self.by_extension(extension))
+        match file
+            .map(|file| self.by_file_name(file))
             .transpose()?
             .flatten()
         {
@@ -119,7 +126,7 @@ impl Registry {
     /// By id or alias, in any case of letters.
     pub fn find(&self, asked: &str) -> Result<&Definition, LanguageError> {
         let name = asked.trim().to_ascii_lowercase();
-        if let Some(entry) = self.entries.iter().find(|entry| entry.id == name) {
+        if let Some(entry) = self.entries().find(|entry| entry.id == name) {
             return entry
                 .definition()
                 .map_err(|error| LanguageError::Broken(error.clone()));
@@ -134,13 +141,23 @@ impl Registry {
             asked: asked.to_owned(),
             similar: self.similar(&name),
         };
-        self.first(&name, aliased)?.ok_or_else(unknown)
+        self.first("aliases", &name, aliased)?.ok_or_else(unknown)
+    }
+
+    /// By a file's whole name, or by its extension.
+    pub fn by_file_name(&self, file: &str) -> Result<Option<&Definition>, LanguageError> {
+        let whole = self.first("files", file, |it| it.files.iter().any(|name| name == file))?;
+        let extension = Path::new(file).extension().and_then(|it| it.to_str());
+        match (whole, extension) {
+            (None, Some(extension)) => self.by_extension(extension),
+            (whole, _) => Ok(whole),
+        }
     }
 
     /// By a file's extension, without the dot.
     pub fn by_extension(&self, extension: &str) -> Result<Option<&Definition>, LanguageError> {
         let extension = extension.to_ascii_lowercase();
-        self.first(&extension, |definition| {
+        self.first("extensions", &extension, |definition| {
             definition.extensions.contains(&extension)
         })
     }
@@ -150,7 +167,7 @@ impl Registry {
         let Some(interpreter) = interpreter(code) else {
             return Ok(None);
         };
-        let exact = self.first(interpreter, |definition| {
+        let exact = self.first("shebangs", interpreter, |definition| {
             definition.shebangs.iter().any(|name| name == interpreter)
         })?;
         let plain =
@@ -158,30 +175,33 @@ impl Registry {
         if exact.is_some() || plain.is_empty() || plain == interpreter {
             return Ok(exact);
         }
-        self.first(plain, |definition| {
+        self.first("shebangs", plain, |definition| {
             definition.shebangs.iter().any(|name| name == plain)
         })
     }
 
     /// Everything, broken files too, sorted by id.
     pub fn list(&self) -> Vec<Listed<'_>> {
-        let mut all: Vec<_> = self.entries.iter().map(Entry::listed).collect();
+        let mut all: Vec<_> = self.entries().map(Entry::listed).collect();
         all.sort_by_key(|listed| listed.id);
         all
     }
 
-    /// The first definition that fits, among those whose text has `word` as a string.
+    /// The first definition that fits: among the user's, those whose text has `word`
+    /// as a string; else the built-in one whose `field` has it.
     ///
-    /// A broken file that mentions the word may have been the one that was meant,
-    /// so its error is the answer when nothing else fits.
+    /// A user's broken file that mentions the word may have been the one that was
+    /// meant, so its error is the answer when nothing else fits.
     fn first(
         &self,
+        field: &str,
         word: &str,
         fits: impl Fn(&Definition) -> bool,
     ) -> Result<Option<&Definition>, LanguageError> {
         let quoted = [format!("\"{word}\""), format!("'{word}'")];
         let mut broken = None;
-        for entry in &self.entries {
+        let (own, built_in) = self.entries.split_at(self.users);
+        for entry in own {
             let text = entry.text().unwrap_or_default();
             if !quoted.iter().any(|quoted| text.contains(quoted)) {
                 continue;
@@ -192,17 +212,23 @@ impl Registry {
                 Err(error) => broken = broken.or(Some(error)),
             }
         }
+        let named = NAMES.binary_search_by(|(kind, name, _)| (*kind, *name).cmp(&(field, word)));
+        if let Ok(found) = named {
+            let entry = &built_in[NAMES[found].2];
+            if own.iter().all(|other| other.id != entry.id) {
+                let definition = entry.definition();
+                return definition
+                    .map(Some)
+                    .map_err(|it| LanguageError::Broken(it.clone()));
+            }
+        }
         broken.map_or(Ok(None), |error| Err(LanguageError::Broken(error.clone())))
     }
 
     /// At most three ids whose own name or alias is close to `name`, nearest first.
     fn similar(&self, name: &str) -> Vec<LanguageId> {
         let mut near: Vec<(usize, &LanguageId)> = Vec::new();
-        for definition in self
-            .entries
-            .iter()
-            .filter_map(|entry| entry.definition().ok())
-        {
+        for definition in self.entries().filter_map(|entry| entry.definition().ok()) {
             let names = definition.aliases.iter().chain([&definition.id]);
             let closest = names
                 .filter_map(|known| closeness(name, known.as_str()))

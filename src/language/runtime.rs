@@ -10,6 +10,7 @@ mod cache;
 mod elf;
 mod prefix;
 mod shim;
+mod version;
 
 use std::fs;
 use std::io::{self, Read};
@@ -18,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use jail::Tree;
 
-use super::{Definition, Install, LanguageId, Surroundings};
+use super::{Definition, Install, LanguageId, Surroundings, Way};
 use prefix::{moved_libraries, place};
 
 /// A program that was found, and how a cell sees it.
@@ -28,13 +29,29 @@ pub struct Runtime {
     pub command: String,
     /// The real program on the host: no link, no shim.
     pub path: PathBuf,
-    /// The same program's absolute path in a cell.
+    /// The same program's absolute path in a cell; for an engine of ours, the word for our own binary.
     pub program: String,
     /// What the cell must see beyond `/usr`.
     pub prefix: Option<Tree>,
     /// Folders in the cell for `LD_LIBRARY_PATH`: where the program's own
     /// library path would lead, had the prefix not moved.
     pub libraries: Vec<String>,
+    /// How it is used.
+    pub way: Way,
+    /// The other programs that this way needs.
+    pub tools: Vec<Tool>,
+    /// What else of the host they read.
+    pub shown: Vec<Tree>,
+}
+
+/// A program beside the runtime.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tool {
+    /// What the definition calls it.
+    pub command: String,
+    pub path: PathBuf,
+    pub program: String,
+    pub prefix: Option<Tree>,
 }
 
 /// No usable runtime on this host.
@@ -44,10 +61,39 @@ pub struct MissingRuntime {
     pub language: LanguageId,
     pub searched: Vec<String>,
     /// `PATH` as it was searched.
-    pub path: String,
+    pub path: Box<str>,
     /// What was found but could not be used.
     pub passed_over: Vec<PassedOver>,
-    install: Option<String>,
+    /// The command that would install it.
+    pub install: Option<Box<str>>,
+    elsewhere: Option<Box<str>>,
+}
+
+/// A language that exists on one other system only.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "Language '{language}' runs only on {platform} (needs {requires}). This server runs on {}/{}.",
+    std::env::consts::OS,
+    std::env::consts::ARCH
+)]
+pub struct UnsupportedPlatform {
+    pub language: LanguageId,
+    pub platform: &'static str,
+    pub requires: String,
+}
+
+impl UnsupportedPlatform {
+    /// Whether the language is bound to a system that is not this one.
+    pub fn check(definition: &Definition) -> Result<(), Self> {
+        match definition.platform {
+            Some(platform) if !platform.is_here() => Err(Self {
+                language: definition.id.clone(),
+                platform: platform.name(),
+                requires: definition.commands()[0].needs.join(" and "),
+            }),
+            _ => Ok(()),
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -77,48 +123,115 @@ impl MissingRuntime {
         match &self.install {
             Some(command) => Some(format!("Install it: `{command}`.")),
             None if wide => Some("Install it under /usr, or in a folder of its own.".to_owned()),
-            None => None,
+            None => self.elsewhere.as_deref().map(str::to_owned),
         }
     }
 }
 
 impl Runtime {
-    /// Searches `PATH` for the definition's commands in their order; the first usable one wins.
+    /// Searches `PATH` for the definition's ways in their order; the first of which
+    /// everything is there wins.
     ///
     /// May wait for a shim, at most five seconds for each.
     pub fn find(definition: &Definition, around: &Surroundings) -> Result<Self, MissingRuntime> {
+        Self::search(definition, None, around)
+    }
+
+    /// The same for one program: a way may be for some programs only.
+    pub fn find_for(
+        definition: &Definition,
+        code: &[u8],
+        around: &Surroundings,
+    ) -> Result<Self, MissingRuntime> {
+        Self::search(definition, Some(code), around)
+    }
+
+    fn search(
+        definition: &Definition,
+        code: Option<&[u8]>,
+        around: &Surroundings,
+    ) -> Result<Self, MissingRuntime> {
         let mut passed_over = Vec::new();
-        for command in &definition.runtime.commands {
-            for candidate in in_path(command, around) {
-                match Self::from_candidate(command, &candidate, definition, around) {
-                    Ok(runtime) => return Ok(runtime),
-                    Err(why) => passed_over.push(PassedOver {
-                        path: candidate,
-                        why,
-                    }),
-                }
+        let mut searched: Vec<String> = Vec::new();
+        let fits = |way: &&Way| match (&way.when, code) {
+            (Some(when), Some(code)) => when.is_in(&String::from_utf8_lossy(code)),
+            _ => true,
+        };
+        for way in definition.commands().iter().filter(fits) {
+            if let (Some(engine), []) = (&way.embedded, way.needs.as_slice()) {
+                return Ok(Self::of_engine(engine, way));
+            }
+            let names = way.needs.join(" + ");
+            if !searched.contains(&names) {
+                searched.push(names);
+            }
+            if let Some(runtime) = Self::by_way(way, definition, around, &mut passed_over) {
+                return Ok(runtime);
             }
         }
         Err(MissingRuntime {
             language: definition.id.clone(),
-            searched: definition.runtime.commands.clone(),
-            path: around.path.to_string_lossy().into_owned(),
+            searched,
+            path: around.path.to_string_lossy().into(),
             passed_over,
-            install: install_command(&definition.runtime.install, around),
+            install: install_command(&definition.runtime.install, around).map(Into::into),
+            elsewhere: definition.runtime.elsewhere.as_deref().map(Into::into),
         })
+    }
+
+    fn by_way(
+        way: &Way,
+        definition: &Definition,
+        around: &Surroundings,
+        passed_over: &mut Vec<PassedOver>,
+    ) -> Option<Self> {
+        let mut find = |at: usize, command: &str| {
+            // Each program has a place of its own in the cell, the first the language's.
+            let place = match at {
+                0 => definition.id.to_string(),
+                at => format!("{}.{at}", definition.id),
+            };
+            // Only the runtime itself is asked: the question is in its language.
+            let way = if at == 0 { way.clone() } else { Way::default() };
+            in_path(command, around).find_map(|candidate| {
+                let found = Self::from_candidate(command, &candidate, &place, &way, around);
+                let note = |why| {
+                    passed_over.push(PassedOver {
+                        path: candidate.clone(),
+                        why,
+                    })
+                };
+                found.map_err(note).ok()
+            })
+        };
+        let (first, others) = way.needs.split_first()?;
+        let mut runtime = find(0, first)?;
+        let shows = definition.runtime.shows.iter();
+        runtime.shown = shows.flat_map(|pattern| shown(pattern)).collect();
+        for (at, command) in others.iter().enumerate() {
+            let found = find(at + 1, command)?;
+            runtime.tools.push(Tool {
+                command: command.clone(),
+                path: found.path,
+                program: found.program,
+                prefix: found.prefix,
+            });
+        }
+        Some(runtime)
     }
 
     fn from_candidate(
         command: &str,
         candidate: &Path,
-        definition: &Definition,
+        place_name: &str,
+        way: &Way,
         around: &Surroundings,
     ) -> Result<Self, Refusal> {
         let mut path = fs::canonicalize(candidate)?;
         if is_shim(command, candidate, &path)? {
-            let locate = &definition.runtime.locate;
-            if !locate.is_empty() {
-                path = shim::ask(candidate, locate, around).map_err(Refusal::Shim)?;
+            if !way.locate.is_empty() {
+                let inside = way.inside.as_deref();
+                path = shim::ask(candidate, &way.locate, inside, around).map_err(Refusal::Shim)?;
             } else if is_script(&path)? && !path.starts_with("/usr") {
                 return Err(Refusal::Shim(
                     "its language does not say how to ask it".to_owned(),
@@ -126,7 +239,15 @@ impl Runtime {
             }
         }
         let path = base_of_environment(path)?;
-        let (program, prefix) = place(&definition.id, &path, around.home.as_deref())?;
+        let (mut program, prefix) = place(place_name, &path, around.home.as_deref())?;
+        // One program of several names looks at its own: the cell has the same links.
+        if prefix.is_none() && is_renamed(command, &path) {
+            let folder = candidate.parent().map(fs::canonicalize).transpose()?;
+            let named = folder.map(|folder| folder.join(command));
+            if let Some(named) = named.filter(|named| named.starts_with("/usr")) {
+                program = named.to_string_lossy().into_owned();
+            }
+        }
         let libraries = prefix
             .as_ref()
             .map(|tree| moved_libraries(&path, tree))
@@ -137,9 +258,44 @@ impl Runtime {
             program,
             prefix,
             libraries,
+            way: way.clone(),
+            tools: Vec::new(),
+            shown: Vec::new(),
         })
     }
 }
+
+/// The folders of this host that fit `/etc/java-*`: real ones that anybody may read.
+fn shown(pattern: &str) -> Vec<Tree> {
+    let (folder, name) = pattern.rsplit_once('/').unwrap_or(("", pattern));
+    let readable = |path: &Path| {
+        let found = fs::symlink_metadata(path);
+        found.is_ok_and(|it| it.is_dir() && it.permissions().mode() & 0o005 == 0o005)
+    };
+    let tree = |path: PathBuf| Tree {
+        host: path.clone(),
+        cell: path,
+    };
+    let Some((before, after)) = name.split_once('*') else {
+        let path = PathBuf::from(pattern);
+        return readable(&path).then(|| tree(path)).into_iter().collect();
+    };
+    let fits = |name: &str| {
+        let rest = name.strip_prefix(before);
+        rest.is_some_and(|rest| rest.ends_with(after))
+    };
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let named = entries.filter(|entry| entry.file_name().to_str().is_some_and(fits));
+    let mut paths: Vec<PathBuf> = named
+        .map(|entry| entry.path())
+        .filter(|it| readable(it))
+        .collect();
+    // The same every time: cells of one view share a spawner.
+    paths.sort();
+    paths.into_iter().map(tree).collect()
+}
+
+pub use version::Versions;
 
 /// The executable files of this name. Relative entries of `PATH` are skipped:
 /// what runs must not depend on the folder we were started in.
@@ -157,10 +313,15 @@ fn is_executable(path: &Path) -> bool {
 /// A script, a link through a folder of shims, or a link to a program of another
 /// name (snap, rustup, volta: one program that looks at its own name).
 fn is_shim(command: &str, candidate: &Path, real: &Path) -> io::Result<bool> {
+    Ok(is_renamed(command, real)
+        || links(candidate).iter().any(|path| mentions_shim(path))
+        || is_script(real)?)
+}
+
+/// Whether a program has another name than what it was called by, save its version.
+fn is_renamed(command: &str, real: &Path) -> bool {
     let name = real.file_name().unwrap_or_default().to_string_lossy();
-    let renamed =
-        !name.starts_with(command.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'));
-    Ok(renamed || links(candidate).iter().any(|path| mentions_shim(path)) || is_script(real)?)
+    !name.starts_with(command.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
 }
 
 /// The file and each link on the way to the real one.

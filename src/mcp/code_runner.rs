@@ -14,7 +14,6 @@ use super::context::Context;
 use super::message::Fault;
 use super::objects::{Answer, Arguments, Boxed, Tool};
 use super::run_tool::{Link, Params, Ran, Runner, render_as, separate};
-use crate::engine::Rejected;
 use crate::output::RunOutput;
 
 /// The server's name in that mode.
@@ -28,15 +27,6 @@ pub const LANGUAGES: &[&str] = &[
     "bat", "shellscript", "fsharp", "csharp", "vbscript", "typescript", "coffeescript", "scala",
     "swift", "julia", "crystal", "ocaml", "r", "applescript", "clojure", "racket", "scheme", "ahk",
     "autoit", "dart", "haskell", "nim", "lisp", "kit", "v", "sass", "scss",
-];
-
-/// Ids whose runtimes exist on one other system only.
-const ELSEWHERE: [(&str, &str); 5] = [
-    ("bat", "Windows"),
-    ("vbscript", "Windows"),
-    ("ahk", "Windows"),
-    ("autoit", "Windows"),
-    ("applescript", "macOS"),
 ];
 
 pub struct CodeRunner(pub Arc<Runner>);
@@ -127,40 +117,9 @@ impl CodeRunner {
             let hint = format!("Use one of {}.", LANGUAGES.join(", "));
             return Err(refuse("unknown_language", words, Some(hint)));
         }
-        self.check_language(&id).await?;
         arguments.insert("language".to_owned(), id.into());
         Params::read(arguments, self.0.store())
             .map_err(|misfit| Ran::refused("invalid_request", misfit.message, misfit.hint).into())
-    }
-
-    /// An id of the list that has no definition is not unknown: it cannot run here.
-    async fn check_language(&self, id: &str) -> Result<(), Ran> {
-        let runner = self.0.clone();
-        let name = id.to_owned();
-        let find = move || runner.engine().registry().find(&name).map(drop);
-        let found = tokio::task::spawn_blocking(find).await;
-        if matches!(found, Ok(Ok(()))) {
-            return Ok(());
-        }
-        if let Some((_, system)) = ELSEWHERE.iter().find(|(known, _)| *known == id) {
-            let message = format!("Language '{id}' exists on {system} only");
-            return Err(Ran::refused("unsupported_platform", message, None));
-        }
-        match found {
-            Ok(Err(crate::language::LanguageError::Unknown { .. })) | Err(_) => {
-                let message =
-                    format!("no runtime for '{id}': this version has no definition of it");
-                let hint =
-                    format!("Describe it in languages/{id}.toml of hotcell's configuration.");
-                Err(Ran::refused("missing_runtime", message, Some(hint)))
-            }
-            Ok(Err(error)) => {
-                let rejected = Rejected::from(error);
-                let hint = rejected.hint();
-                Err(Ran::refused(rejected.kind(), rejected.to_string(), hint))
-            }
-            Ok(Ok(())) => Ok(()),
-        }
     }
 }
 

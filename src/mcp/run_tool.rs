@@ -137,8 +137,8 @@ impl Runner {
         let plan = match self.plan(request).await {
             Ok(plan) => plan,
             Err(rejected) => {
-                let (kind, hint) = (rejected.kind(), rejected.hint());
-                return refused(kind, rejected.to_string(), hint);
+                let message = rejected.to_string();
+                return (RunOutput::of_rejected(&rejected, message), None);
             }
         };
         let (events, received) = mpsc::channel(16);

@@ -3,8 +3,10 @@
 //! Pure: the same request, definition, runtime and defaults give the same plan.
 //! Nothing here looks at the host.
 
+mod build;
 mod limits;
 mod show;
+mod words;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,11 +14,13 @@ use std::time::Duration;
 
 use jail::{Limits, Tree};
 
-use crate::language::{Definition, Failure, LanguageId, Runtime, Word};
+use crate::language::{Definition, Failure, LanguageId, Runtime};
 use crate::request::{CellPath, InputFile, RequestError, RunRequest};
 
+pub use build::{BUILD_FOLDER, Build, WarmUp};
 pub use limits::{Defaults, Range};
 pub(crate) use show::bytes;
+use words::Names;
 
 /// One program, ready to be started in a cell.
 #[derive(Debug, Clone)]
@@ -36,6 +40,10 @@ pub struct RunPlan {
     pub timeout: Duration,
     /// Bytes of output after which the run is ended.
     pub output_limit: u64,
+    /// What must be built before it can start.
+    pub build: Option<Build>,
+    /// Folders of the workspace whose files are wanted when it has ended well.
+    pub collect: Vec<CellPath>,
     /// How this program would say why it failed.
     pub failure: Failure,
     /// What the caller should know: limits that were not given as asked.
@@ -60,7 +68,9 @@ pub fn plan(
     defaults: &Defaults,
 ) -> Result<RunPlan, RequestError> {
     let settled = defaults.settle(request.asked_limits());
-    let path = source_path(&request, definition);
+    let name = own_name(&request, definition);
+    let usual = runtime.way.file.as_ref().unwrap_or(&definition.source.file);
+    let path = source_path(&request, definition, usual, &name);
     let parts = request.into_parts();
     let source = InputFile::from_bytes(path.clone(), []);
     if let Some(file) = parts
@@ -71,15 +81,34 @@ pub fn plan(
         return Err(RequestError::SamePath(file.path.clone()));
     }
     let file = file_argument(&path);
+    let names = Names {
+        runtime,
+        file: &file,
+        name: &name,
+        args: &parts.args,
+        sources: build::sources(definition, &parts.files),
+    };
+    let env = environment(definition, runtime);
+    let trees = runtime.tools.iter().map(|tool| &tool.prefix);
     Ok(RunPlan {
         language: definition.id.clone(),
         runtime: runtime.clone(),
-        trees: runtime.prefix.iter().cloned().collect(),
-        argv: argv(definition, runtime, &file, &parts.args),
-        env: environment(definition, runtime, parts.env),
+        trees: [&runtime.prefix]
+            .into_iter()
+            .chain(trees)
+            .flatten()
+            .chain(&runtime.shown)
+            .cloned()
+            .collect(),
+        argv: runtime
+            .engine_command(&file, &parts.args)
+            .unwrap_or_else(|| names.expand(&runtime.way.run)),
+        build: build::plan(definition, &names, &env, &settled.limits),
+        collect: Vec::new(),
+        env: env.into_iter().chain(parts.env).collect(),
         source: Source {
             path,
-            bytes: parts.code,
+            bytes: source_text(definition, parts.code),
         },
         files: parts.files,
         limits: settled.limits,
@@ -90,24 +119,47 @@ pub fn plan(
     })
 }
 
+/// What the program calls itself, as far as that is needed.
+fn own_name(request: &RunRequest, definition: &Definition) -> String {
+    let source = &definition.source;
+    let text = match source.name.as_slice() {
+        [] => return source.nameless.clone(),
+        _ => String::from_utf8_lossy(request.code()),
+    };
+    let named = source.name.iter().find_map(|rule| rule.first(&text));
+    named.unwrap_or(&source.nameless).to_owned()
+}
+
+/// The program with what its runtime must find at its beginning.
+fn source_text(definition: &Definition, code: Vec<u8>) -> Vec<u8> {
+    match &definition.source.prepend {
+        Some(prepend) if !prepend.unless.is_in(&String::from_utf8_lossy(&code)) => {
+            [prepend.text.as_bytes(), &code].concat()
+        }
+        _ => code,
+    }
+}
+
 /// A program that came as a file of this language keeps its name, so that its
 /// messages speak of the file the caller knows.
-fn source_path(request: &RunRequest, definition: &Definition) -> CellPath {
-    let fits = |name: &&CellPath| {
-        let extension = Path::new(name.as_str())
-            .extension()
-            .and_then(|extension| extension.to_str());
-        extension.is_some_and(|extension| {
-            definition
-                .extensions
-                .contains(&extension.to_ascii_lowercase())
-        })
+fn source_path(
+    request: &RunRequest,
+    definition: &Definition,
+    usual: &CellPath,
+    name: &str,
+) -> CellPath {
+    let source = &definition.source;
+    let kept = request.file_name();
+    if let Some(kept) = kept.filter(|it| source.keep_name && definition.owns(it.as_str())) {
+        return kept.clone();
+    }
+    let name = if source.lower_case {
+        name.to_lowercase()
+    } else {
+        name.to_owned()
     };
-    request
-        .file_name()
-        .filter(fits)
-        .unwrap_or(&definition.source.file)
-        .clone()
+    // A name that makes no path is the program's fault, and its runtime will say so.
+    CellPath::parse(&usual.as_str().replace("{name}", &name)).unwrap_or_else(|_| usual.clone())
 }
 
 /// The file as the runtime is told of it: as one would type it in the workspace.
@@ -120,32 +172,8 @@ fn file_argument(path: &CellPath) -> String {
     }
 }
 
-fn argv(definition: &Definition, runtime: &Runtime, file: &str, args: &[String]) -> Vec<String> {
-    if runtime.is_embedded() {
-        // All engines are started alike, so a definition need not say how.
-        let own = [&runtime.program, &runtime.command].map(String::clone);
-        let rest = std::iter::once(file.to_owned()).chain(args.iter().cloned());
-        return own.into_iter().chain(rest).collect();
-    }
-    let mut argv = Vec::new();
-    for word in &definition.run.argv {
-        match word {
-            Word::Literal(text) => argv.push(text.clone()),
-            // Absolute: with a bare name Python would search PATH for its own prefix.
-            Word::Runtime => argv.push(runtime.program.clone()),
-            Word::File => argv.push(file.to_owned()),
-            Word::Args => argv.extend(args.iter().cloned()),
-        }
-    }
-    argv
-}
-
-/// Ours, then the language's, then the request's; the later wins.
-fn environment(
-    definition: &Definition,
-    runtime: &Runtime,
-    asked: BTreeMap<String, String>,
-) -> BTreeMap<String, String> {
+/// Ours, then the language's; the later wins, and the request's wins over both.
+fn environment(definition: &Definition, runtime: &Runtime) -> BTreeMap<String, String> {
     let own = runtime
         .prefix
         .as_ref()
@@ -161,7 +189,7 @@ fn environment(
         env.insert("LD_LIBRARY_PATH".to_owned(), runtime.libraries.join(":"));
     }
     env.extend(definition.env.clone());
-    env.extend(asked);
+    env.extend(runtime.way.env.clone());
     env
 }
 

@@ -17,7 +17,7 @@ impl Serialize for RunPlan {
             .map(|tree| json!({"host": tree.host.to_string_lossy(), "cell": tree.cell.to_string_lossy()}))
             .collect();
         let limits = &self.limits;
-        json!({
+        let mut plan = json!({
             "language": self.language,
             "runtime": {"command": self.runtime.command, "path": self.runtime.path.to_string_lossy()},
             "argv": self.argv,
@@ -40,8 +40,16 @@ impl Serialize for RunPlan {
                 "output": self.output_limit,
             },
             "notes": self.notes,
-        })
-        .serialize(serializer)
+        });
+        if let Some(build) = &self.build {
+            plan["compile"] = json!({
+                "steps": build.steps,
+                "env": build.env,
+                "timeout_ms": u64::try_from(build.timeout.as_millis()).unwrap_or(u64::MAX),
+                "memory": build.limits.memory,
+            });
+        }
+        plan.serialize(serializer)
     }
 }
 
@@ -49,6 +57,7 @@ fn file(file: &InputFile) -> Value {
     let mode = format!("{:04o}", file.mode);
     match &file.source {
         FileSource::Bytes(bytes) => json!({"path": file.path, "bytes": bytes.len(), "mode": mode}),
+        FileSource::EmptyFolder => json!({"path": file.path, "folder": true}),
         FileSource::HostFile(from) | FileSource::HostFolder(from) => {
             json!({"path": file.path, "from": from.to_string_lossy(), "mode": mode})
         }

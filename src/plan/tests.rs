@@ -25,6 +25,9 @@ fn in_usr() -> Runtime {
         program: "/usr/bin/snake3".to_owned(),
         prefix: None,
         libraries: Vec::new(),
+        way: definition().commands()[0].clone(),
+        tools: Vec::new(),
+        shown: Vec::new(),
     }
 }
 

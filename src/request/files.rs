@@ -22,6 +22,8 @@ pub enum FileSource {
     HostFile(PathBuf),
     /// A folder of the host, to be placed with all that is in it.
     HostFolder(PathBuf),
+    /// A folder with nothing in it.
+    EmptyFolder,
 }
 
 impl InputFile {
@@ -38,7 +40,11 @@ impl InputFile {
     pub fn is_in_the_way_of(&self, other: &Self) -> bool {
         let holds = |outer: &Self, inner: &Self| {
             let inside = Path::new(inner.path.as_str()).starts_with(outer.path.as_str());
-            inside && !matches!(outer.source, FileSource::HostFolder(_))
+            let folder = matches!(
+                outer.source,
+                FileSource::HostFolder(_) | FileSource::EmptyFolder
+            );
+            inside && !folder
         };
         self.path == other.path || holds(self, other) || holds(other, self)
     }

@@ -37,6 +37,17 @@ pub struct Captured {
 }
 
 impl Captured {
+    /// Several streams one after the other, as far as they were kept.
+    pub fn joined<const N: usize>(streams: [&Self; N]) -> Self {
+        let mut joined = Self::default();
+        for stream in streams {
+            joined.add(&stream.head);
+            joined.add(&stream.tail);
+        }
+        joined.total = streams.iter().map(|stream| stream.total).sum();
+        joined
+    }
+
     pub fn is_truncated(&self) -> bool {
         self.total > (self.head.len() + self.tail.len()) as u64
     }

@@ -5,6 +5,8 @@ use std::time::Duration;
 use jail::Exit;
 use jail::cgroup::Usage;
 
+use crate::language::Problem;
+
 /// How a program ended. None of these is an error of ours, save the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -38,6 +40,17 @@ impl Outcome {
             Self::Signaled { signal }
         }
     }
+}
+
+/// What became of a compile step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compiled {
+    pub duration: Duration,
+    /// It was built before, and only looked up.
+    pub cached: bool,
+    /// The run ended here: the compiler failed, and these are its complaints.
+    pub failed: bool,
+    pub problems: Vec<Problem>,
 }
 
 /// What a run used.

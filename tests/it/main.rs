@@ -3,7 +3,9 @@
 mod attacks;
 mod bad_input;
 mod code_runner;
+mod compiled;
 mod doctor;
+mod embedded;
 mod error_kinds;
 mod faults;
 mod fuzz;
@@ -11,6 +13,7 @@ mod hostile_server;
 mod languages;
 mod limits;
 mod mcp;
+mod proof;
 mod raw;
 mod readme;
 mod report;

@@ -224,13 +224,18 @@ impl Stdio {
 
     /// Waits for the response with this id; other messages are kept.
     pub fn answer(&mut self, id: &Value) -> Value {
+        self.answer_within(id, PATIENCE)
+    }
+
+    /// The same for what may take longer.
+    pub fn answer_within(&mut self, id: &Value, limit: Duration) -> Value {
         let is_it = |message: &Value| message.get("method").is_none() && message["id"] == *id;
         if let Some(at) = self.waiting.iter().position(is_it) {
             return self.waiting.remove(at);
         }
         let start = Instant::now();
         loop {
-            let left = PATIENCE.saturating_sub(start.elapsed());
+            let left = limit.saturating_sub(start.elapsed());
             let Some(message) = self.receive(left) else {
                 panic!("no answer to {id}; the log: {}", self.server.log());
             };

@@ -5,6 +5,7 @@
 
 mod host;
 mod modules;
+mod node;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -28,6 +29,10 @@ const MAX_STACK: usize = 16 << 20;
 const UNSETTLED: u8 = 13;
 /// How Rust's side finds the handles of `boot.js`.
 const CONTROL: &str = "__hotcell";
+
+pub const VERSION: &str = "0.16.2";
+
+pub use node::for_node;
 
 /// What is known of the program's files while it runs.
 pub struct Files {

@@ -40,17 +40,19 @@ struct Failed {
 /// Runs a program to its end; the exit code.
 type Engine = fn(&Program) -> Result<u8, Failed>;
 
-const ENGINES: &[(&str, Engine)] = &[
-    ("jaq", jq::run),
-    ("lua", lua::run),
-    ("quickjs", js::javascript),
-    ("quickjs-typescript", js::typescript),
-    ("resvg", svg::run),
-    ("sass", sass::sass),
-    ("scss", sass::scss),
-    ("sqlite", sql::run),
-    ("steel", scheme::run),
-    ("wasmi", wasm::run),
+/// Name, version, and what it does. The versions are those that `Cargo.toml` pins.
+const ENGINES: &[(&str, &str, Engine)] = &[
+    ("jaq", "3.1.2", jq::run),
+    ("lua", "5.4", lua::run),
+    ("oxc", "0.146.0", js::for_node),
+    ("quickjs", js::VERSION, js::javascript),
+    ("quickjs-typescript", js::VERSION, js::typescript),
+    ("resvg", "0.49.0", svg::run),
+    ("sass", "0.13.4", sass::sass),
+    ("scss", "0.13.4", sass::scss),
+    ("sqlite", sql::VERSION, sql::run),
+    ("steel", "0.8.3", scheme::run),
+    ("wasmi", "2.0.0", wasm::run),
 ];
 
 /// Parsers here recurse as deeply as a program is nested. Only what is used is taken.
@@ -64,7 +66,13 @@ pub fn exists(name: &str) -> bool {
 }
 
 pub fn names() -> impl Iterator<Item = &'static str> {
-    ENGINES.iter().map(|(name, _)| *name)
+    ENGINES.iter().map(|(name, ..)| *name)
+}
+
+/// The version of an engine, as its own project counts.
+pub fn version(name: &str) -> Option<&'static str> {
+    let found = ENGINES.iter().find(|(known, ..)| *known == name);
+    found.map(|(_, version, _)| *version)
 }
 
 /// Becomes an engine if this process was started under the name `word`; else returns.
@@ -111,8 +119,8 @@ fn read(mut arguments: impl Iterator<Item = OsString>) -> Result<(Engine, Progra
     let (Some(name), Some(file)) = (text(), text()) else {
         return Err(ours("an engine and a file are needed".to_owned()));
     };
-    let engine = ENGINES.iter().find(|(known, _)| *known == name);
-    let Some((_, engine)) = engine else {
+    let engine = ENGINES.iter().find(|(known, ..)| *known == name);
+    let Some((.., engine)) = engine else {
         return Err(ours(format!("no engine `{name}`")));
     };
     let source = std::fs::read(&file).map_err(|error| ours(format!("{file}: {error}")))?;

@@ -16,6 +16,8 @@ pub struct Script {
     /// Whether it imports or exports, or awaits outside of functions.
     pub is_module: bool,
     pub places: Places,
+    /// The same for other readers: a source map as an address that holds it.
+    pub map: Option<String>,
 }
 
 /// Where the parts of rewritten code come from. Empty for code that is as it was written.
@@ -68,6 +70,7 @@ pub fn read(path: &Path, source: &str, dialect: Dialect) -> Result<Script, Broke
                 code: source.to_owned(),
                 is_module: first.program.source_type.is_module(),
                 places: Places::default(),
+                map: None,
             });
         }
         return rewrite(&allocator, path, first);
@@ -121,6 +124,7 @@ fn rewrite<'a>(
         source: (token.get_src_line(), token.get_src_col()),
     });
     Ok(Script {
+        map: printed.map.as_ref().map(|map| map.to_data_url()),
         places: Places(places.collect()),
         code: printed.code,
         is_module,

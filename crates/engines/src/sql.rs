@@ -16,6 +16,8 @@ use rusqlite::{Batch, Connection, Error, Statement};
 use super::{Failed, Program, line_at};
 use table::{Mode, Table};
 
+pub const VERSION: &str = "3.54.1";
+
 pub fn run(program: &Program) -> Result<u8, Failed> {
     let source = program.text()?;
     let mut session = Session::new(program)?;

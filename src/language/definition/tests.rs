@@ -1,3 +1,4 @@
+use super::way::word;
 use super::*;
 
 const LUA: &str = r#"
@@ -19,10 +20,11 @@ fn a_definition_says_what_its_file_says() {
     let lua = parse(LUA).unwrap();
 
     assert_eq!(lua.id.as_str(), "lua");
-    assert_eq!(lua.runtime.commands, ["lua5.4", "lua"]);
+    let needs = lua.commands().iter().map(|way| way.needs.concat());
+    assert_eq!(needs.collect::<Vec<_>>(), ["lua5.4", "lua"]);
     assert_eq!(lua.source.file.as_str(), "main.lua");
     assert_eq!(
-        lua.run.argv,
+        lua.commands()[1].run,
         [
             Word::Runtime,
             Word::Literal("-W".to_owned()),
@@ -44,11 +46,7 @@ fn each_mistake_is_named_with_its_line() {
             "name = \"Lua\"\ncolour = 1",
             "lua.toml:3: unknown field `colour`",
         ),
-        (
-            "\"{file}\", ",
-            "",
-            "lua.toml:6: a command has `{file}` exactly once",
-        ),
+        ("\"{file}\", ", "", "lua.toml:6: no command has `{file}`"),
         (
             "\"{runtime}\", ",
             "",
@@ -66,8 +64,13 @@ fn each_mistake_is_named_with_its_line() {
         ),
         (
             "\"-W\"",
-            "\"-f{file}\"",
-            "lua.toml:6: `{file}` must be a whole element",
+            "\"-f{runtime}\"",
+            "lua.toml:6: `{runtime}` must be a whole element",
+        ),
+        (
+            "\"-W\"",
+            "\"{out}\"",
+            "lua.toml:6: `{out}` is there only after a `compile` step",
         ),
         ("main.lua", "../main.lua", "lua.toml:5: "),
         ("LUA_INIT", "\"A=B\"", "lua.toml:7: "),
@@ -79,7 +82,7 @@ fn each_mistake_is_named_with_its_line() {
         (
             "[\"lua5.4\", \"lua\"]",
             "[]",
-            "lua.toml:4: `commands` names no program",
+            "lua.toml: `[runtime] commands` names no program",
         ),
         (
             "[\"lua\"]",
@@ -110,6 +113,118 @@ fn each_mistake_is_named_with_its_line() {
     }
 }
 
+const D: &str = r#"
+name = "D"
+source.file = "main.d"
+
+[[command]]
+needs = ["ldc2", "ld"]
+compile = [["{runtime}", "-of={out}.o", "{file}", "{sources...}"], ["ld", "{out}.o", "-o", "{out}"]]
+run = ["{out}", "{args...}"]
+
+[[command]]
+needs = ["rdmd"]
+run = ["{runtime}", "{file}", "{args...}"]
+"#;
+
+#[test]
+fn ways_are_kept_in_their_order_with_their_steps() {
+    let d = Definition::parse("d", D, Path::new("d.toml")).unwrap();
+    let [compiled, script] = d.commands() else {
+        panic!("{d:?}")
+    };
+    assert_eq!(compiled.needs, ["ldc2", "ld"]);
+    assert_eq!(compiled.compile.len(), 2);
+    assert_eq!(
+        compiled.compile[0][1],
+        Word::Mixed(vec![
+            Piece::Text("-of=".to_owned()),
+            Piece::Out,
+            Piece::Text(".o".to_owned())
+        ])
+    );
+    assert_eq!(script.run, [Word::Runtime, Word::File, Word::Args]);
+}
+
+#[test]
+fn a_way_that_cannot_work_is_refused() {
+    for (right, mistake, complaint) in [
+        ("[\"ld\",", "[\"cc\",", "a command starts with `{runtime}`"),
+        (
+            "\"{file}\", \"{sources...}\"",
+            "\"{args...}\"",
+            "`{args...}` are the program's",
+        ),
+        (
+            "needs = [\"rdmd\"]",
+            "needs = []",
+            "`needs` names no program",
+        ),
+        (
+            "source.file",
+            "runtime.commands = [\"x\"]\nsource.file",
+            "`[[command]]` stands in",
+        ),
+    ] {
+        let text = D.replacen(right, mistake, 1);
+        let error = Definition::parse("d", &text, Path::new("d.toml")).unwrap_err();
+        assert!(error.message.contains(complaint), "{mistake}: {error}");
+    }
+}
+
+#[test]
+fn only_folders_of_a_tool_chain_can_be_shown() {
+    let show = |path: &str| {
+        let text = D.replacen(
+            "source.file",
+            &format!("runtime.shows = [{path:?}]\nsource.file"),
+            1,
+        );
+        Definition::parse("d", &text, Path::new("d.toml"))
+    };
+    for good in ["/etc/java-*", "/etc/mono", "/var/lib/ghc"] {
+        assert!(show(good).is_ok(), "{good}");
+    }
+    for bad in [
+        "/etc",
+        "/etc/",
+        "/etc/*",
+        "/etc/s*",
+        "/",
+        "/home/ann",
+        "/etc/../home",
+        "/var/lib/",
+        "etc/mono",
+        "/etc/x/../../y",
+        "/etc/a*b*",
+    ] {
+        assert!(show(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn a_compilers_words_become_places() {
+    let text = format!(
+        "{D}\n[compile]\ndiagnostics = [\"{{path}}:{{line}}:{{column}}: error:{{message}}\", \"{{any}}--> {{path}}:{{line}}:{{column}}\"]\n"
+    );
+    let mut compile = Definition::parse("d", &text, Path::new("d.toml"))
+        .unwrap()
+        .compile;
+    let problem = |line, column, message: &str| Problem {
+        file: "main.d".to_owned(),
+        line,
+        column: Some(column),
+        message: message.to_owned(),
+    };
+    let said = "note: x\n/workspace/main.d:3:7: error: no such thing\n./main.d:9:1: error:\n    next line\n";
+    let expected = [problem(3, 7, "no such thing"), problem(9, 1, "next line")];
+    assert_eq!(compile.problems(said), expected);
+    compile.message_before = true;
+    let said = "error[E1]: wrong\n --> main.d:2:5\n  |\n";
+    assert_eq!(compile.problems(said), [problem(2, 5, "error[E1]: wrong")]);
+    assert!(compile.problems(&"main.d:1:1: error: x\n".repeat(99)).len() == 1);
+}
+
 #[test]
 fn braces_that_hold_no_placeholder_are_text() {
     assert_eq!(
@@ -117,5 +232,5 @@ fn braces_that_hold_no_placeholder_are_text() {
         Ok(Word::Literal("{ print $1 }".to_owned()))
     );
     assert_eq!(word("{}".to_owned()), Ok(Word::Literal("{}".to_owned())));
-    assert!(word("{{out}".to_owned()).is_err());
+    assert!(word("{{colour}".to_owned()).is_err());
 }

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Deserializer, de};
 
 /// Text that a line starts with. Between its fixed parts are holes: `{any}`, and
-/// `{path}`, `{line}`, `{module}`, whose content is kept. `{file}` stands for the
-/// program's own file and is no hole.
+/// `{path}`, `{line}`, `{column}`, `{module}`, `{message}`, whose content is kept.
+/// `{file}` stands for the program's own file and is no hole.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pattern(Vec<Part>);
 
@@ -20,7 +20,9 @@ enum Hole {
     Any,
     Path,
     Line,
+    Column,
     Module,
+    Message,
 }
 
 /// What was in the holes.
@@ -28,7 +30,10 @@ enum Hole {
 pub struct Found {
     pub path: Option<String>,
     pub line: Option<u32>,
+    pub column: Option<u32>,
     pub module: Option<String>,
+    /// May be empty: some tools go on in the next line.
+    pub message: Option<String>,
 }
 
 /// The longest content of a hole that is kept: it goes into answers.
@@ -47,11 +52,13 @@ impl Pattern {
                 "any" => Part::Hole(Hole::Any),
                 "path" => Part::Hole(Hole::Path),
                 "line" => Part::Hole(Hole::Line),
+                "column" => Part::Hole(Hole::Column),
                 "module" => Part::Hole(Hole::Module),
+                "message" => Part::Hole(Hole::Message),
                 _ => {
                     return Err(format!(
                         "unknown placeholder `{{{name}}}`; there are {{file}}, {{path}}, {{line}}, \
-                         {{module}} and {{any}}"
+                         {{column}}, {{module}}, {{message}} and {{any}}"
                     ));
                 }
             };
@@ -103,7 +110,9 @@ impl Pattern {
                 Part::Hole(hole) => hole,
             };
             let length = match (hole, parts.peek()) {
-                (Hole::Line, _) => rest.bytes().take_while(u8::is_ascii_digit).count(),
+                (Hole::Line | Hole::Column, _) => {
+                    rest.bytes().take_while(u8::is_ascii_digit).count()
+                }
                 (_, Some(Part::Text(next))) => rest.find(next.as_str())?,
                 _ => rest.len(),
             };
@@ -126,6 +135,8 @@ impl Hole {
             Self::Any => {}
             Self::Path => found.path = Some(text()?),
             Self::Module => found.module = Some(text()?),
+            Self::Message => found.message = Some(text().unwrap_or_default()),
+            Self::Column => found.column = Some(content.parse().ok()?),
             Self::Line => found.line = Some(content.parse().ok()?),
         }
         Some(())

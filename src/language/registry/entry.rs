@@ -1,5 +1,6 @@
 //! One definition in the registry, read and parsed when it is first needed.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::{fs, io};
@@ -9,7 +10,7 @@ use crate::language::{Definition, DefinitionError};
 
 /// A built-in definition or a user's file.
 pub struct Entry {
-    pub id: String,
+    pub id: Cow<'static, str>,
     origin: Origin,
     parsed: OnceLock<Result<Definition, DefinitionError>>,
 }
@@ -23,9 +24,9 @@ enum Origin {
 }
 
 impl Entry {
-    pub fn built_in(id: &str, text: &'static str) -> Self {
+    pub fn built_in(id: &'static str, text: &'static str) -> Self {
         Self {
-            id: id.to_owned(),
+            id: id.into(),
             origin: Origin::BuiltIn(text),
             parsed: OnceLock::new(),
         }
@@ -33,7 +34,7 @@ impl Entry {
 
     fn user(id: &str, file: PathBuf) -> Self {
         Self {
-            id: id.to_owned(),
+            id: id.to_owned().into(),
             origin: Origin::User {
                 file,
                 text: OnceLock::new(),

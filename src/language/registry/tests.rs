@@ -46,13 +46,15 @@ fn every_built_in_definition_is_right_and_is_found_by_all_its_names() {
             .extensions
             .iter()
             .map(|extension| ("extension", extension.clone()));
+        let files = definition.files.iter().map(|name| ("file", name.clone()));
         let shebangs = definition
             .shebangs
             .iter()
             .map(|name| ("shebang", name.clone()));
-        for key in names.chain(extensions).chain(shebangs) {
+        for key in names.chain(extensions).chain(files).chain(shebangs) {
             let found = match key.0 {
                 "name" => registry.find(&key.1).unwrap(),
+                "file" => registry.by_file_name(&key.1).unwrap().unwrap(),
                 "extension" => registry.by_extension(&key.1).unwrap().unwrap(),
                 _ => registry
                     .by_shebang(format!("#!/usr/bin/{}", key.1).as_bytes())
@@ -65,7 +67,7 @@ fn every_built_in_definition_is_right_and_is_found_by_all_its_names() {
             }
         }
     }
-    assert!(owners.len() >= 3);
+    assert!(owners.len() >= 95);
 }
 
 #[test]

@@ -55,6 +55,17 @@ pub fn remember(file: &Path, shim: &Path, state: &str, path: &Path) {
         asked: now(),
     };
     remembered.runtimes.insert(shim.to_owned(), answer);
+    if let Ok(bytes) = serde_json::to_vec(&remembered) {
+        write_own(file, &bytes);
+    }
+}
+
+fn read(file: &Path) -> Option<Remembered> {
+    serde_json::from_slice(&read_own(file)?).ok()
+}
+
+/// Writes a file of ours, whole or not at all. What cannot be kept is not.
+pub fn write_own(file: &Path, bytes: &[u8]) {
     // Written aside and renamed, so that a reader sees the old file or the new one.
     let aside = file.with_extension(format!("json.{}", std::process::id()));
     let written = || -> std::io::Result<()> {
@@ -69,7 +80,7 @@ pub fn remember(file: &Path, shim: &Path, state: &str, path: &Path) {
             .create_new(true)
             .mode(0o600)
             .open(&aside)?;
-        new.write_all(&serde_json::to_vec(&remembered)?)?;
+        new.write_all(bytes)?;
         fs::rename(&aside, file)
     };
     if written().is_err() {
@@ -77,9 +88,9 @@ pub fn remember(file: &Path, shim: &Path, state: &str, path: &Path) {
     }
 }
 
-/// The cache, if it is a file only we can write. SECURITY: who writes it chooses
-/// which program we start and which folder its cell sees.
-fn read(file: &Path) -> Option<Remembered> {
+/// A file that only we can write. SECURITY: who writes it chooses which program
+/// we start and which folder its cell sees.
+pub fn read_own(file: &Path) -> Option<Vec<u8>> {
     let file = File::open(file).ok()?;
     let found = file.metadata().ok()?;
     if !found.is_file() || found.uid() != geteuid().as_raw() || found.mode() & 0o022 != 0 {
@@ -87,7 +98,7 @@ fn read(file: &Path) -> Option<Remembered> {
     }
     let mut bytes = Vec::new();
     file.take(1 << 20).read_to_end(&mut bytes).ok()?;
-    serde_json::from_slice(&bytes).ok()
+    Some(bytes)
 }
 
 /// Nanoseconds since 1970, or none if there is no such file.

@@ -6,11 +6,10 @@ use std::{fs, io};
 use jail::Tree;
 
 use super::{Refusal, elf};
-use crate::language::LanguageId;
 
 /// Where a cell sees this program, and the tree it needs for that.
 pub fn place(
-    id: &LanguageId,
+    name: &str,
     path: &Path,
     home: Option<&Path>,
 ) -> Result<(String, Option<Tree>), Refusal> {
@@ -34,7 +33,7 @@ pub fn place(
     }
     let tree = Tree {
         host: prefix.to_owned(),
-        cell: Path::new("/opt").join(id.as_str()),
+        cell: Path::new("/opt").join(name),
     };
     let inside = path.strip_prefix(prefix).map_err(io::Error::other)?;
     Ok((text(&tree.cell.join(inside))?, Some(tree)))

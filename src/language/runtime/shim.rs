@@ -23,7 +23,14 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const MOST_OUTPUT: usize = 8 << 10;
 
 /// The real program behind `shim`, from the cache or by running `shim locate...`; or why not.
-pub fn ask(shim: &Path, locate: &[String], around: &Surroundings) -> Result<PathBuf, String> {
+///
+/// `inside` is the program below what the shim prints, if that is a folder.
+pub fn ask(
+    shim: &Path,
+    locate: &[String],
+    inside: Option<&str>,
+    around: &Surroundings,
+) -> Result<PathBuf, String> {
     let cache = around
         .cache
         .as_ref()
@@ -36,7 +43,7 @@ pub fn ask(shim: &Path, locate: &[String], around: &Surroundings) -> Result<Path
         return Ok(path);
     }
     let said = run(shim, locate, around, PATIENCE)?;
-    let path = answer(&said)?;
+    let path = answer(&said, inside)?;
     if let Some(file) = cache {
         remember(&file, shim, &state, &path);
     }
@@ -60,8 +67,8 @@ fn state(shim: &Path, locate: &[String], around: &Surroundings) -> String {
     format!("{times:?} {locate:?} {:?}", around.versions)
 }
 
-/// Runs the shim and returns its stdout and stderr.
-fn run(
+/// Runs one of the user's own programs and returns its stdout and stderr.
+pub fn run(
     shim: &Path,
     locate: &[String],
     around: &Surroundings,
@@ -133,7 +140,7 @@ fn listen(child: &mut Child, deadline: Instant) -> Result<[Vec<u8>; 2], String> 
 }
 
 /// The one absolute path a shim printed, resolved and checked.
-fn answer([stdout, stderr]: &[Vec<u8>; 2]) -> Result<PathBuf, String> {
+fn answer([stdout, stderr]: &[Vec<u8>; 2], inside: Option<&str>) -> Result<PathBuf, String> {
     let text = String::from_utf8_lossy(stdout);
     let line = text.trim();
     if line.is_empty() {
@@ -148,7 +155,8 @@ fn answer([stdout, stderr]: &[Vec<u8>; 2]) -> Result<PathBuf, String> {
     if !line.starts_with('/') || line.contains('\n') {
         return Err("it printed something other than one path".to_owned());
     }
-    let path = fs::canonicalize(line).map_err(|error| format!("{line}: {error}"))?;
+    let named = inside.map_or(PathBuf::from(line), |inside| Path::new(line).join(inside));
+    let path = fs::canonicalize(named).map_err(|error| format!("{line}: {error}"))?;
     match is_script(&path) {
         Ok(false) if is_executable(&path) => Ok(path),
         _ => Err(format!("{} is not a program either", path.display())),

@@ -79,10 +79,14 @@ run.argv = ["{runtime}", "{file}"]
 }
 
 #[test]
-fn a_program_in_usr_keeps_its_path_and_needs_no_tree() {
-    let mut shell = definition();
-    shell.runtime.commands = vec!["sh".to_owned()];
-    shell.runtime.locate = Vec::new();
+fn a_program_in_usr_keeps_its_name_and_needs_no_tree() {
+    let text = r#"
+name = "Shell"
+runtime.commands = ["sh"]
+source.file = "main.sh"
+run.argv = ["{runtime}", "{file}"]
+"#;
+    let shell = Definition::parse("shell", text, Path::new("shell.toml")).unwrap();
     let around = Surroundings {
         path: OsString::from("/bin"),
         ..Default::default()
@@ -91,9 +95,10 @@ fn a_program_in_usr_keeps_its_path_and_needs_no_tree() {
     let runtime = Runtime::find(&shell, &around).unwrap();
 
     let real = fs::canonicalize("/bin/sh").unwrap();
+    // By the name it was asked for: a shell called `sh` is another shell.
     assert_eq!(
         (runtime.program, runtime.prefix),
-        (real.to_str().unwrap().to_owned(), None)
+        ("/usr/bin/sh".to_owned(), None)
     );
     assert_eq!(runtime.path, real);
 }
@@ -116,6 +121,9 @@ fn a_program_elsewhere_is_shown_with_its_prefix_at_opt() {
         program: "/opt/snake-lang/bin/snake3.2".to_owned(),
         prefix: Some(tree),
         libraries: Vec::new(),
+        way: definition().commands()[0].clone(),
+        tools: Vec::new(),
+        shown: Vec::new(),
     };
     assert_eq!(runtime, expected);
 }

@@ -196,6 +196,8 @@ pub fn separate(text: &mut String) {
 /// What the caller can do about it with the means of this surface.
 fn hint(error: &ErrorOutput) -> Option<String> {
     let hint = match error.kind {
+        "timeout" if error.message.starts_with("the compiler") => return error.hint.clone(),
+        "memory" if error.message.starts_with("the compiler") => return error.hint.clone(),
         "timeout" => "Give a larger `timeout` (seconds), or let the program do less.",
         "memory" => "Let the program use less memory; the limit is the server's.",
         "output" => "Print less, or write to a file and print a summary.",

@@ -27,7 +27,7 @@ pub fn object<'js>(ctx: &Ctx<'js>, program: &Program, files: &Rc<Files>) -> Resu
     host.set("args", program.args.clone())?;
     host.set("arch", std::env::consts::ARCH.replace("x86_64", "x64"))?;
     host.set("pid", std::process::id())?;
-    host.set("version", "0.16.2")?;
+    host.set("version", super::VERSION)?;
     let env = Object::new(ctx.clone())?;
     for (name, value) in std::env::vars() {
         env.set(name, value)?;

@@ -115,12 +115,14 @@
       return text;
     };
     const sized = (size) => `${tag}(${size}) `;
-    const tooDeep = level > state.depth;
+    // What is empty is shown at any depth.
+    const isEmpty = !((value.size ?? value.length) > 0) && names.length === 0;
+    const tooDeep = level > state.depth && !isEmpty;
     if (Array.isArray(value) || ArrayBuffer.isView(value) && !(value instanceof DataView)) {
       isList = true;
       [open, close] = [`${name === 'Array' ? '' : sized(value.length)}[`, ']'];
       if (tooDeep) return name === 'Array' ? '[Array]' : `[${tag}]`;
-      state.deepest = level;
+      if (!isEmpty) state.deepest = level;
       const most = Math.min(value.length, MOST_ITEMS);
       for (let at = 0; at < most; at++) {
         if (at in value) {
@@ -137,7 +139,7 @@
       names = names.filter((name) => !/^\d+$/.test(name));
     } else if (value instanceof Map || value instanceof Set) {
       if (tooDeep) return `[${tag}]`;
-      state.deepest = level;
+      if (!isEmpty) state.deepest = level;
       open = `${sized(value.size)}{`;
       for (const item of value) {
         items.push(value instanceof Map ? `${inner(item[0])} => ${inner(item[1])}` : inner(item));
@@ -168,7 +170,7 @@
       const label = value[Symbol.toStringTag];
       const shown = typeof label === 'string' && label && label !== name ? `${tag} [${label}] ` : name === 'Object' ? '' : `${tag} `;
       if (tooDeep) return `[${name === null ? 'Object: null prototype' : (shown.trim() || 'Object')}]`;
-      state.deepest = level;
+      if (!isEmpty) state.deepest = level;
       open = `${shown}{`;
     }
     const symbols = Object.getOwnPropertySymbols(value).filter((symbol) =>

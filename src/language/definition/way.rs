@@ -1,0 +1,217 @@
+//! One way to run a language: the programs it needs, how to build, how to start.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, de};
+
+use super::{Rule, program_names, variables};
+use crate::request::CellPath;
+
+/// One way to run the language; a definition has several in order of preference.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Way {
+    /// Programs that must all be there. `{runtime}` is the first of them.
+    #[serde(default, deserialize_with = "needs")]
+    pub needs: Vec<String>,
+    /// The way is for programs that look like this, and for no others.
+    pub when: Option<Rule>,
+    /// The program's name in the workspace, if it is not the language's usual one.
+    pub file: Option<CellPath>,
+    /// Arguments that make the runtime print the path of its real program.
+    #[serde(default, rename = "where")]
+    pub locate: Vec<String>,
+    /// The program below what `where` prints, if that is a folder.
+    pub inside: Option<String>,
+    /// Commands that build the program, each in a cell of its own.
+    #[serde(default, deserialize_with = "steps")]
+    pub compile: Vec<Vec<Word>>,
+    #[serde(default, deserialize_with = "step")]
+    pub run: Vec<Word>,
+    /// The engine of our own binary that runs it, or that prepares it for `{runtime}`.
+    #[serde(default, deserialize_with = "engine")]
+    pub embedded: Option<String>,
+    /// Arguments that make this runtime print its version, if the language's do not.
+    pub version: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "variables")]
+    pub env: BTreeMap<String, String>,
+}
+
+/// One element of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Word {
+    Literal(String),
+    Runtime,
+    File,
+    /// Becomes as many arguments as the request has.
+    Args,
+    /// Becomes the request's other files that are built along.
+    Sources,
+    /// Text with placeholders in it: `-o{out}`.
+    Mixed(Vec<Piece>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    Text(String),
+    File,
+    /// What is built, and the folder that it is in.
+    Out,
+    OutFolder,
+    /// The program's own name for itself, by `[source] name`.
+    Name,
+}
+
+impl Way {
+    /// Whether the placeholders stand where they mean something.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.embedded.is_some() {
+            return match (self.run.as_slice(), self.compile.as_slice()) {
+                ([], []) => Ok(()),
+                _ => Err("engines are all started alike: `embedded` has no `run`".to_owned()),
+            };
+        }
+        if self.run.is_empty() || self.compile.iter().any(Vec::is_empty) {
+            return Err("a command has no program".to_owned());
+        }
+        let steps = || self.compile.iter().chain([&self.run]);
+        for step in steps() {
+            let known = match &step[0] {
+                Word::Runtime => true,
+                Word::Literal(name) => self.needs.contains(name),
+                Word::Mixed(pieces) => matches!(pieces[0], Piece::Out | Piece::OutFolder),
+                Word::File | Word::Args | Word::Sources => false,
+            };
+            if !known {
+                return Err(
+                    "a command starts with `{runtime}`, `{out}` or one of `needs`".to_owned(),
+                );
+            }
+            if step.iter().filter(|word| **word == Word::Args).count() > 1 {
+                return Err("a command has `{args...}` at most once".to_owned());
+            }
+        }
+        if self
+            .compile
+            .iter()
+            .flatten()
+            .any(|word| *word == Word::Args)
+        {
+            return Err("`{args...}` are the program's, not the compiler's".to_owned());
+        }
+        let builds = |word: &Word| matches!(word, Word::Mixed(pieces) if pieces.iter().any(|piece| matches!(piece, Piece::Out | Piece::OutFolder)));
+        if self.compile.is_empty() && self.run.iter().any(builds) {
+            return Err("`{out}` is there only after a `compile` step".to_owned());
+        }
+        let reads = |word: &Word| match word {
+            Word::File => true,
+            Word::Mixed(pieces) => pieces
+                .iter()
+                .any(|piece| matches!(piece, Piece::File | Piece::Name)),
+            _ => false,
+        };
+        if steps().flatten().any(reads) {
+            Ok(())
+        } else {
+            Err("no command has `{file}`".to_owned())
+        }
+    }
+}
+
+fn needs<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let names = program_names(from)?;
+    if names.is_empty() {
+        Err(de::Error::custom("`needs` names no program"))
+    } else {
+        Ok(names)
+    }
+}
+
+fn engine<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let name = String::deserialize(from)?;
+    if engines::exists(&name) {
+        return Ok(Some(name));
+    }
+    let all: Vec<_> = engines::names().collect();
+    Err(de::Error::custom(format!(
+        "no engine `{name}` is built in; there are {}",
+        all.join(", ")
+    )))
+}
+
+fn step<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Word>, D::Error> {
+    words(Vec::<String>::deserialize(from)?).map_err(de::Error::custom)
+}
+
+fn steps<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Vec<Word>>, D::Error> {
+    let steps = Vec::<Vec<String>>::deserialize(from)?;
+    let steps = steps.into_iter().map(words).collect::<Result<_, _>>();
+    steps.map_err(de::Error::custom)
+}
+
+pub(super) fn words(texts: Vec<String>) -> Result<Vec<Word>, String> {
+    texts.into_iter().map(word).collect()
+}
+
+pub(super) fn word(text: String) -> Result<Word, String> {
+    if text.contains('\0') {
+        return Err("a command's element has a NUL byte".to_owned());
+    }
+    match text.as_str() {
+        "{runtime}" => return Ok(Word::Runtime),
+        "{file}" => return Ok(Word::File),
+        "{args...}" => return Ok(Word::Args),
+        "{sources...}" => return Ok(Word::Sources),
+        _ => {}
+    }
+    let mut pieces = Vec::new();
+    let mut rest = text.as_str();
+    while let Some((start, name)) = placeholder(rest) {
+        if start > 0 {
+            pieces.push(Piece::Text(rest[..start].to_owned()));
+        }
+        pieces.push(match name {
+            "{file}" => Piece::File,
+            "{out}" => Piece::Out,
+            "{outdir}" => Piece::OutFolder,
+            "{name}" => Piece::Name,
+            "{runtime}" | "{args...}" | "{sources...}" => {
+                return Err(format!(
+                    "`{name}` must be a whole element, not a part of `{text}`"
+                ));
+            }
+            _ => {
+                return Err(format!(
+                    "unknown placeholder `{name}`; there are {{runtime}}, {{file}}, {{name}}, {{out}}, \
+                     {{outdir}}, {{args...}} and {{sources...}}"
+                ));
+            }
+        });
+        rest = &rest[start + name.len()..];
+    }
+    if pieces.is_empty() {
+        return Ok(Word::Literal(text));
+    }
+    if !rest.is_empty() {
+        pieces.push(Piece::Text(rest.to_owned()));
+    }
+    Ok(Word::Mixed(pieces))
+}
+
+/// The first `{word}` in a text and where. Braces around anything else (awk, JSON) are just text.
+fn placeholder(text: &str) -> Option<(usize, &str)> {
+    let mut from = 0;
+    while let Some(at) = text[from..].find('{') {
+        let start = from + at;
+        let rest = &text[start..];
+        let inner = rest[1..]
+            .bytes()
+            .take_while(|byte| byte.is_ascii_lowercase() || *byte == b'.')
+            .count();
+        if inner > 0 && rest.as_bytes().get(1 + inner) == Some(&b'}') {
+            return Some((start, &rest[..inner + 2]));
+        }
+        from = start + 1;
+    }
+    None
+}

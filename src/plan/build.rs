@@ -1,0 +1,106 @@
+//! What must be built before a program can start, and within which limits.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jail::Limits;
+
+use super::words::Names;
+use crate::language::{Compile, Definition};
+use crate::request::{CellPath, InputFile};
+
+/// Where compilers put what they make, below the workspace.
+pub const BUILD_FOLDER: &str = ".build";
+/// The name of the program in it.
+pub const OUT: &str = "main";
+
+/// The compile step of a plan.
+#[derive(Debug, Clone)]
+pub struct Build {
+    /// One after the other, each in a cell of its own.
+    pub steps: Vec<Vec<String>>,
+    pub env: BTreeMap<String, String>,
+    pub limits: Limits,
+    /// For each step.
+    pub timeout: Duration,
+    /// The programs that do it: with others the result may be another.
+    pub tools: Vec<PathBuf>,
+    pub compile: Compile,
+    pub warm_up: Option<WarmUp>,
+}
+
+/// How the tool chain's own cache is filled, once.
+#[derive(Debug, Clone)]
+pub struct WarmUp {
+    /// The folder in the workspace.
+    pub cache: CellPath,
+    /// A program whose build fills it, and the file it is in.
+    pub program: String,
+    pub file: CellPath,
+    pub steps: Vec<Vec<String>>,
+}
+
+pub fn plan(
+    definition: &Definition,
+    names: &Names<'_>,
+    env: &BTreeMap<String, String>,
+    run: &Limits,
+) -> Option<Build> {
+    let way = &names.runtime.way;
+    if way.compile.is_empty() {
+        return None;
+    }
+    let compile = &definition.compile;
+    let steps = |names: &Names<'_>| way.compile.iter().map(|step| names.expand(step)).collect();
+    let memory = u64::from(compile.memory) << 20;
+    let timeout = Duration::from_secs(compile.timeout.into());
+    let tools = names.runtime.tools.iter().map(|tool| tool.path.clone());
+    let warm_up = compile.cache.clone().map(|cache| WarmUp {
+        cache,
+        program: compile.warm_up.clone(),
+        file: definition.source.file.clone(),
+        steps: steps(&Names {
+            file: definition.source.file.as_str(),
+            name: &definition.source.nameless,
+            args: &[],
+            sources: Vec::new(),
+            ..*names
+        }),
+    });
+    Some(Build {
+        steps: steps(names),
+        env: env.clone().into_iter().chain(compile.env.clone()).collect(),
+        limits: Limits {
+            memory,
+            cpus: run.cpus.max(2.0),
+            cpu_seconds: 2 * timeout.as_secs() + 1,
+            tasks: run.tasks.max(256),
+            workspace: memory / 4 * 3,
+            workspace_inodes: run.workspace_inodes,
+            tmp: memory / 2,
+            ..run.clone()
+        },
+        timeout,
+        tools: [names.runtime.path.clone()]
+            .into_iter()
+            .chain(tools)
+            .collect(),
+        compile: compile.clone(),
+        warm_up,
+    })
+}
+
+/// The request's files that are built along with the program.
+pub fn sources(definition: &Definition, files: &[InputFile]) -> Vec<String> {
+    let also = &definition.compile.also;
+    let built = |file: &&InputFile| {
+        let extension = Path::new(file.path.as_str()).extension();
+        extension.is_some_and(|it| also.iter().any(|also| it == also.as_str()))
+    };
+    files
+        .iter()
+        .filter(built)
+        .map(|file| super::file_argument(&file.path))
+        .collect()
+}

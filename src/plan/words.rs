@@ -1,0 +1,52 @@
+//! A definition's commands with their placeholders filled.
+
+use crate::language::{Piece, Runtime, Word};
+
+use super::build::{BUILD_FOLDER, OUT};
+
+/// What stands for the placeholders of one run.
+pub struct Names<'a> {
+    pub runtime: &'a Runtime,
+    pub file: &'a str,
+    pub name: &'a str,
+    pub args: &'a [String],
+    pub sources: Vec<String>,
+}
+
+impl Names<'_> {
+    pub fn expand(&self, words: &[Word]) -> Vec<String> {
+        let mut argv = Vec::new();
+        for word in words {
+            match word {
+                Word::Literal(text) if argv.is_empty() => argv.push(self.program(text)),
+                Word::Literal(text) => argv.push(text.clone()),
+                // Absolute: with a bare name Python would search PATH for its own prefix.
+                Word::Runtime => argv.push(self.runtime.program.clone()),
+                Word::File => argv.push(self.file.to_owned()),
+                Word::Args => argv.extend(self.args.iter().cloned()),
+                Word::Sources => argv.extend(self.sources.iter().cloned()),
+                Word::Mixed(pieces) => {
+                    argv.push(pieces.iter().map(|piece| self.piece(piece)).collect());
+                }
+            }
+        }
+        argv
+    }
+
+    fn piece(&self, piece: &Piece) -> String {
+        match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::File => self.file.to_owned(),
+            Piece::Name => self.name.to_owned(),
+            Piece::Out => format!("/workspace/{BUILD_FOLDER}/{OUT}"),
+            Piece::OutFolder => format!("/workspace/{BUILD_FOLDER}"),
+        }
+    }
+
+    /// One of the programs that the way needs, as the cell sees it.
+    fn program(&self, name: &str) -> String {
+        let mut tools = self.runtime.tools.iter();
+        let found = tools.find(|tool| tool.command == name);
+        found.map_or_else(|| self.runtime.program.clone(), |tool| tool.program.clone())
+    }
+}

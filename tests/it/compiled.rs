@@ -1,0 +1,162 @@
+//! Compiled languages: built in a cell with limits of their own, told where a source is wrong,
+//! built together with other files, and built once.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::raw::Stdio;
+use crate::support::{anyone, everyone, has};
+
+const HELLO: &str = "#include <stdio.h>\nint main(void) { puts(\"hi\"); return 0; }\n";
+
+fn c(code: &str) -> Value {
+    json!({ "language": "c", "code": code })
+}
+
+#[test]
+fn the_same_source_is_built_once_and_another_one_anew() {
+    if !has("gcc") {
+        return;
+    }
+    for hotcell in everyone() {
+        let cached = |code: &str, file: Option<&str>| {
+            let mut arguments = vec!["-l", "c", "-c", code];
+            arguments.extend(file.into_iter().flat_map(|file| ["--file", file]));
+            let record = hotcell.json(&arguments);
+            assert_eq!(record["stdout"], "hi\n", "{record}");
+            record["compile"]["cached"].as_bool().expect("a fact")
+        };
+        assert!(!cached(HELLO, None));
+        assert!(cached(HELLO, None));
+        assert!(!cached(&format!("{HELLO}\n// other"), None));
+        // A file beside it may be a part of it.
+        let beside = hotcell.write("home/beside.h", "int x;\n");
+        let beside = beside.to_str().expect("text");
+        assert!(!cached(HELLO, Some(beside)));
+        assert!(cached(HELLO, Some(beside)));
+        fs::write(beside, "int y;\n").expect("it is ours");
+        assert!(!cached(HELLO, Some(beside)));
+    }
+}
+
+#[test]
+fn a_cache_that_others_can_write_to_is_not_used() {
+    use std::os::unix::fs::PermissionsExt;
+    let Some(hotcell) = anyone().filter(|_| has("gcc")) else {
+        return;
+    };
+    let run = || hotcell.json(&["-l", "c", "-c", HELLO]);
+    run();
+    assert_eq!(run()["compile"]["cached"], true);
+    let builds = hotcell.place("home/.cache/hotcell/builds");
+    fs::set_permissions(&builds, fs::Permissions::from_mode(0o777)).expect("its mode");
+    let record = run();
+    assert_eq!(record["compile"]["cached"], false);
+    assert_eq!(record["stdout"], "hi\n");
+}
+
+#[test]
+fn a_source_that_is_wrong_is_told_with_its_places_and_nothing_runs() {
+    if !has("gcc") {
+        return;
+    }
+    let mut client = Stdio::open(&[]);
+    let code = "int main(void) {\n  return nope;\n}\nint f(void) { return also; }\n";
+    let record = client.run(c(code));
+    let error = &record["error"];
+    assert_eq!(record["status"], "failed");
+    assert_eq!(record["stdout"], "");
+    assert_eq!(
+        (&error["kind"], &error["file"]),
+        (&json!("syntax"), &json!("main.c"))
+    );
+    assert_eq!((&error["line"], &error["column"]), (&json!(2), &json!(10)));
+    let all = error["diagnostics"].as_array().expect("a list");
+    assert_eq!(all.len(), 2, "{error}");
+    assert_eq!(all[1]["line"], 4);
+    assert!(all[1]["message"].as_str().expect("text").contains("also"));
+    assert!(record["stderr"].as_str().expect("text").contains("nope"));
+}
+
+#[test]
+fn several_files_are_built_together() {
+    if !has("gcc") || !has("g++") {
+        return;
+    }
+    let mut client = Stdio::open(&[]);
+    let record = client.run(json!({
+        "language": "c",
+        "code": "#include <stdio.h>\n#include \"lib/twice.h\"\nint main(void) { printf(\"%d\\n\", twice(21)); }\n",
+        "files": {
+            "lib/twice.h": "int twice(int);\n",
+            "lib/twice.c": "#include \"twice.h\"\nint twice(int x) { return 2 * x; }\n",
+            "data.txt": "not a source",
+        },
+    }));
+    assert_eq!(record["stdout"], "42\n", "{record}");
+    let record = client.run(json!({
+        "language": "cpp",
+        "code": "#include <iostream>\n#include \"a.hpp\"\nint main() { std::cout << a() << '\\n'; }\n",
+        "files": { "a.hpp": "int a();\n", "a.cc": "int a() { return nope; }\n" },
+    }));
+    assert_eq!(record["error"]["file"], "a.cc", "{record}");
+    assert_eq!(record["error"]["line"], 1);
+}
+
+#[test]
+fn a_compiler_has_limits_of_its_own_and_no_more_than_a_cell() {
+    if !has("gcc") {
+        return;
+    }
+    let mut client = Stdio::open(&[]);
+    // Control: a file that is there can be made a part of the program.
+    let read = |path: &str| {
+        format!("__asm__(\".incbin \\\"{path}\\\"\");\nint main(void) {{ return 0; }}\n")
+    };
+    assert_eq!(client.run(c(&read("/etc/hosts")))["status"], "ok");
+    let host = format!("{}/Cargo.toml", env!("CARGO_MANIFEST_DIR"));
+    let record = client.run(c(&read(&host)));
+    assert_eq!(record["error"]["kind"], "syntax", "{record}");
+    // A program's short time is not its compiler's.
+    let mut quick = c(HELLO);
+    quick["timeout"] = json!(0.5);
+    assert_eq!(client.run(quick)["stdout"], "hi\n");
+    // More than a compiler may use: which limit it meets first is its own affair.
+    let bomb = "#define A x,x,x,x,x,x,x,x\n#define B A,A,A,A,A,A,A,A\n#define C B,B,B,B,B,B,B,B\n\
+        #define D C,C,C,C,C,C,C,C\n#define E D,D,D,D,D,D,D,D\n#define F E,E,E,E,E,E,E,E\n#define G F,F,F,F,F,F,F,F\n\
+        #define H G,G,G,G,G,G,G,G\nint x; int *y[] = { H };\n";
+    let record = client.run(c(bomb));
+    let kind = record["error"]["kind"].as_str().expect("a kind");
+    assert!(["memory", "timeout", "output"].contains(&kind), "{record}");
+    assert_eq!(client.run(c(HELLO))["stdout"], "hi\n");
+}
+
+#[test]
+fn a_language_of_another_system_is_refused_as_such() {
+    let mut client = Stdio::open(&[]);
+    for (id, system, needs) in [
+        ("applescript", "macOS", "osascript"),
+        ("bat", "Windows", "cmd"),
+        ("vbscript", "Windows", "cscript"),
+        ("ahk", "Windows", "AutoHotkey"),
+        ("autoit", "Windows", "AutoIt3"),
+    ] {
+        let record = client.run(json!({ "language": id, "code": "1" }));
+        let error = &record["error"];
+        assert_eq!(record["status"], "rejected");
+        assert_eq!(error["kind"], "unsupported_platform");
+        assert_eq!(error["requires"], needs);
+        let machine = format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH);
+        let words = format!(
+            "Language '{id}' runs only on {system} (needs {needs}). This server runs on {machine}. Nothing was executed."
+        );
+        assert_eq!(error["message"], words);
+    }
+    // Packaged nowhere, or not here: a missing runtime, with what was searched and where to get it.
+    let record = client.run(json!({ "language": "kit", "code": "1" }));
+    let error = &record["error"];
+    assert_eq!(error["kind"], "missing_runtime");
+    assert_eq!(error["searched"], json!(["kitc"]));
+    assert_eq!(error["hint"], "Kit is unmaintained and packaged nowhere.");
+}

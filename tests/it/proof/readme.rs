@@ -1,0 +1,62 @@
+//! The README's table of languages is what the registry says.
+
+use hotcell::language::{Definition, Registry};
+
+const START: &str = "<!-- languages: written from the registry, checked by a test -->\n";
+const END: &str = "<!-- end of languages -->\n";
+
+/// With `HOTCELL_WRITE=1` the table is written instead.
+#[test]
+fn the_readmes_table_of_languages_is_the_registrys() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
+    let readme = std::fs::read_to_string(file).expect("the README");
+    let (before, rest) = readme.split_once(START).expect("the table's start");
+    let (shown, after) = rest.split_once(END).expect("the table's end");
+    let table = table();
+    if std::env::var_os("HOTCELL_WRITE").is_some_and(|value| value == "1") {
+        let text = format!("{before}{START}{table}{END}{after}");
+        std::fs::write(file, text).expect("the README is written");
+    } else {
+        assert_eq!(shown, table, "write it with HOTCELL_WRITE=1");
+    }
+}
+
+fn table() -> String {
+    let registry = Registry::load(None);
+    let listed = registry.list();
+    let mut text = format!(
+        "{} languages. Each runs with the first of its programs that is there.\n\n\
+         | id | other names | files | programs | Debian package |\n|---|---|---|---|---|\n",
+        listed.len()
+    );
+    for one in listed {
+        let definition = one.definition.expect("the built-in definitions are right");
+        text += &row(definition);
+    }
+    text
+}
+
+fn row(definition: &Definition) -> String {
+    let aliases: Vec<String> = definition.aliases.iter().map(ToString::to_string).collect();
+    let extensions = definition.extensions.iter().map(|it| format!(".{it}"));
+    let files: Vec<String> = definition.files.iter().cloned().chain(extensions).collect();
+    let mut programs: Vec<String> = Vec::new();
+    for way in definition.commands() {
+        let names = way.needs.join(" + ");
+        if !programs.contains(&names) {
+            programs.push(names);
+        }
+    }
+    let package = match (definition.platform, &definition.runtime.install.apt) {
+        (Some(platform), _) => format!("only on {}", platform.name()),
+        (None, Some(apt)) => apt.clone(),
+        (None, None) => "-".to_owned(),
+    };
+    format!(
+        "| {} | {} | {} | {} | {package} |\n",
+        definition.id,
+        aliases.join(", "),
+        files.join(" "),
+        programs.join(", ")
+    )
+}

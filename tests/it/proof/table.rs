@@ -1,0 +1,85 @@
+//! What was seen of each language, as lines and as `docs/languages.md`.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::cases::Language;
+
+pub struct Line {
+    pub id: String,
+    version: String,
+    from: String,
+    pub cold: Duration,
+    pub warm: Duration,
+    passed: Vec<&'static str>,
+    pub wrong: Vec<String>,
+}
+
+impl Line {
+    pub fn new(language: &Language, row: &Value) -> Self {
+        let text = |key: &str| row[key].as_str().unwrap_or("-").to_owned();
+        Self {
+            id: language.id.clone(),
+            version: text("version"),
+            from: text("path"),
+            cold: Duration::ZERO,
+            warm: Duration::ZERO,
+            passed: Vec::new(),
+            wrong: Vec::new(),
+        }
+    }
+
+    pub fn note(&mut self, check: &'static str, wrong: Option<String>) {
+        match wrong {
+            None => self.passed.push(check),
+            Some(wrong) => self.wrong.push(format!("{} {check}: {wrong}", self.id)),
+        }
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (cold, warm) = (self.cold.as_millis(), self.warm.as_millis());
+        let checks = format!("{} right, {} wrong", self.passed.len(), self.wrong.len());
+        write!(
+            f,
+            "{:<13} {:<12} {cold:>6} ms cold {warm:>5} ms again  {checks:<20} {}",
+            self.id, self.version, self.from
+        )
+    }
+}
+
+/// `docs/languages.md`.
+pub fn document(lines: &[Line], rows: &[Value]) -> String {
+    let mut text = format!(
+        "# Languages, as they were seen to run\n\n\
+         Written by `scripts/test --all-languages`: {} of {} languages on Debian 12, each in cells, over MCP. \"cold\" is the first hello, \
+         with its compile step and a new sandbox if there is one; \"again\" is the same once more. Checks: hello, arguments (also with quotes, `;`, `$()` and \
+         line breaks), input, exit code 3, error, unicode, syntax or compile error, missing module, signal, and 16 at once. A language is not \
+         asked for what it does not have. Times are of one run on a busy machine of two processors: they rank, no more.\n\n\
+         | language | version | from | cold ms | again ms | checks passed |\n|---|---|---|---:|---:|---|\n",
+        lines.len(),
+        rows.len()
+    );
+    for line in lines {
+        text += &format!(
+            "| {} | {} | `{}` | {} | {} | {} |\n",
+            line.id,
+            line.version,
+            line.from,
+            line.cold.as_millis(),
+            line.warm.as_millis(),
+            line.passed.join(", ")
+        );
+    }
+    text += "\nNot run there, with what `hotcell languages` said:\n\n";
+    let missing = rows.iter().filter(|row| row["available"] == false);
+    for row in missing {
+        let said = |key: &str| row[key].as_str().unwrap_or_default().to_owned();
+        let words = format!("{} {}", said("problem"), said("hint"));
+        text += &format!("- `{}`: {}\n", said("id"), words.trim());
+    }
+    text
+}
