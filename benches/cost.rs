@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use jail::{Event, Host, Jail, Limits, Policy, View};
+use jail::{Event, Go, Host, Jail, Limits, Policy, View};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 
@@ -120,8 +120,15 @@ fn cell(jail: &Jail, argv: &[&str], printed: &str) {
                 let status = cell.status().expect("a socket");
                 poll(&mut [PollFd::new(&status, PollFlags::IN)], None).expect("a poll");
             }
-            Some(Event::Ready { missing }) => assert!(missing.is_empty(), "{missing:?}"),
-            Some(Event::Locked { .. }) => cell.go().expect("it goes"),
+            Some(Event::Ready { missing }) => {
+                assert!(missing.is_empty(), "{missing:?}");
+                let go = Go {
+                    landlock: 0,
+                    seccomp: true,
+                };
+                cell.go(go).expect("it goes");
+            }
+            Some(Event::Locked { .. }) => {}
             Some(Event::Exited(exit)) => {
                 assert_eq!(exit.status, 0);
                 break;

@@ -11,7 +11,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use jail::cgroup::Usage;
-use jail::{Event, Jail, JailError, Policy};
+use jail::{Event, Go, Jail, JailError, Policy};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
@@ -63,13 +63,18 @@ impl Cell {
         self.inner.workspace()
     }
 
+    /// Lets go of the workspace, when nothing more is placed in it.
+    pub fn close_workspace(&mut self) {
+        self.inner.close_folders();
+    }
+
     /// The host uid that owns the cell's files, if it is not our own.
     pub fn uid(&self) -> Option<u32> {
         self.inner.uid()
     }
 
-    pub fn go(&self) -> io::Result<()> {
-        self.inner.go()
+    pub fn go(&self, go: Go) -> io::Result<()> {
+        self.inner.go(go)
     }
 
     pub fn kill(&self) {

@@ -5,6 +5,7 @@ mod languages;
 mod run;
 mod serve;
 
+use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -40,13 +41,14 @@ pub fn main() -> ExitCode {
         let what = panic.payload_as_str().unwrap_or("for no known reason");
         complain(&format!("stopped by a fault: {what}"), Some(LOW_LIMITS));
     }));
-    let work = || match Arguments::parse().command {
-        Command::Run(arguments) => run::main(*arguments),
+    let engine = run::start_early();
+    let work = move || match Arguments::parse().command {
+        Command::Run(arguments) => run::main(*arguments, engine),
         Command::Serve(arguments) => serve::main(*arguments),
         Command::Languages(arguments) => languages::main(&arguments),
         Command::Doctor(arguments) => doctor::main(&arguments),
     };
-    std::panic::catch_unwind(work).unwrap_or(OUR_FAILURE.into())
+    std::panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or(OUR_FAILURE.into())
 }
 
 /// What to do when we cannot even start.

@@ -4,9 +4,9 @@ mod queue;
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use jail::{Host, Jail, JailError, View};
+use jail::{Host, Jail, JailError, Tree, View};
 
 use crate::compile::{Builder, Built, Cells};
 use crate::language::{
@@ -24,7 +24,7 @@ pub struct Engine {
     registry: Registry,
     defaults: Defaults,
     /// Opened when the first cell is needed.
-    host: OnceLock<Arc<Host>>,
+    host: Mutex<Option<Arc<Host>>>,
     /// One for each set of trees that cells have been shown.
     jails: Mutex<HashMap<View, Arc<Jail>>>,
     builder: Builder,
@@ -74,9 +74,22 @@ impl Engine {
             builder: Builder::new(around.cache.clone()),
             around,
             defaults: Defaults::default(),
-            host: OnceLock::new(),
+            host: Mutex::default(),
             jails: Mutex::default(),
         }
+    }
+
+    /// An engine that already starts what most cells need: those that see `/usr`
+    /// alone. For the first thread of a process, which must live as long as the engine.
+    pub fn early() -> Self {
+        let host = Host::open_early();
+        let engine = Self::new(Surroundings::from_env());
+        // Whether it worked is asked again when it is needed.
+        if let Ok(host) = host {
+            *engine.lock_host() = Some(Arc::new(host));
+            let _ = engine.jail(&[]).map(|jail| jail.start());
+        }
+        engine
     }
 
     pub fn registry(&self) -> &Registry {
@@ -102,14 +115,9 @@ impl Engine {
         Ok(plan(request, definition, &runtime, &self.defaults)?)
     }
 
-    /// Looks at the host, if that has not been done yet. Blocks.
-    pub fn open(&self) -> Result<(), StartError> {
-        Ok(self.host().map(drop)?)
-    }
-
     /// Starts what a plan's cell needs, if it is not there yet. Blocks.
     pub fn warm_up(&self, plan: &RunPlan) -> Result<(), StartError> {
-        Ok(self.jail(plan)?.start()?)
+        Ok(self.jail(&plan.trees)?.start()?)
     }
 
     /// Runs a plan in a cell until it ends or `cancelled` does.
@@ -119,8 +127,9 @@ impl Engine {
         surface: Surface,
         cancelled: impl Future<Output = ()>,
     ) -> Result<RunResult, StartError> {
-        let jail = self.jail(plan)?;
-        let cgroups = self.host()?.cgroups();
+        let jail = self.jail(&plan.trees)?;
+        let host = self.host()?;
+        let cgroups = host.cgroups();
         let Some(build) = &plan.build else {
             return run::run(jail, cgroups, plan, surface, cancelled).await;
         };
@@ -156,19 +165,23 @@ impl Engine {
         }
     }
 
-    fn host(&self) -> Result<&Arc<Host>, JailError> {
-        if let Some(host) = self.host.get() {
-            return Ok(host);
+    fn host(&self) -> Result<Arc<Host>, JailError> {
+        let mut host = self.lock_host();
+        if let Some(host) = &*host {
+            return Ok(host.clone());
         }
-        let opened = Arc::new(Host::open()?);
-        Ok(self.host.get_or_init(|| opened))
+        Ok(host.insert(Arc::new(Host::open()?)).clone())
     }
 
-    /// The jail whose cells see what this plan needs to see.
-    fn jail(&self, plan: &RunPlan) -> Result<Arc<Jail>, JailError> {
+    fn lock_host(&self) -> MutexGuard<'_, Option<Arc<Host>>> {
+        self.host.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The jail whose cells see these trees.
+    fn jail(&self, trees: &[Tree]) -> Result<Arc<Jail>, JailError> {
         let host = self.host()?;
         let view = View {
-            trees: plan.trees.clone(),
+            trees: trees.to_vec(),
         };
         let mut jails = self.jails.lock().unwrap_or_else(PoisonError::into_inner);
         let make = || Arc::new(Jail::new(host.clone(), view.clone()));

@@ -147,7 +147,6 @@ pub async fn run(
         .map(|pipe| Task::start(feed(pipe, surface.stdin)));
 
     let started = Instant::now();
-    cell.go().map_err(|_| StartError::Lost)?;
     let mut watch = Watch {
         cell,
         plan,
@@ -200,7 +199,7 @@ fn policy(plan: &RunPlan) -> Policy {
     }
 }
 
-/// Fills the cell's workspace while it builds its walls, and checks those.
+/// Fills the cell's workspace while it builds its walls, checks those, and lets it go.
 async fn make_ready(
     cell: &mut Cell,
     cgroups: &Cgroups,
@@ -211,23 +210,32 @@ async fn make_ready(
     loop {
         match cell.next_event().await.map_err(JailError::Talk)? {
             Event::Ready { missing: found } => {
+                check(&Isolation::before_lock(&found, cgroups), requirement)?;
                 missing = Some(found);
                 fill(cell, plan).await?;
+                cell.close_workspace();
+                // It waits by itself for the walls that are still to come.
+                cell.go(requirement.go()).map_err(|_| StartError::Lost)?;
             }
             Event::Locked { landlock, seccomp } => {
                 let missing = missing.ok_or(StartError::Lost)?;
                 let isolation = Isolation::new(&missing, landlock, seccomp, cgroups);
-                return match isolation.lacks(requirement) {
-                    None => Ok(isolation),
-                    Some(wall) => Err(StartError::Wall {
-                        name: wall.name,
-                        detail: wall.detail.clone(),
-                    }),
-                };
+                check(&isolation, requirement)?;
+                return Ok(isolation);
             }
             Event::Failed(failed) => return Err(JailError::from(failed).into()),
             Event::Exited(_) | Event::Gone => return Err(StartError::Lost),
         }
+    }
+}
+
+fn check(isolation: &Isolation, requirement: Requirement) -> Result<(), StartError> {
+    match isolation.lacks(requirement) {
+        None => Ok(()),
+        Some(wall) => Err(StartError::Wall {
+            name: wall.name,
+            detail: wall.detail.clone(),
+        }),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 
 use jail::cgroup::{Cgroups, Mode};
-use jail::{Missing, Wall};
+use jail::{Go, Missing, Wall};
 use serde::Serialize;
 
 /// The newest landlock rules we use came with this ABI (Linux 6.12).
@@ -48,7 +48,23 @@ pub enum Requirement {
     Reduced,
 }
 
+impl Requirement {
+    /// What a program has to wait for before it starts.
+    pub fn go(self) -> Go {
+        let strict = self == Self::Strict;
+        Go {
+            landlock: if strict { LANDLOCK_WHOLE } else { 0 },
+            seccomp: self != Self::Reduced,
+        }
+    }
+}
+
 impl Isolation {
+    /// The walls, as far as they are known before the last of them stand.
+    pub fn before_lock(missing: &[Missing], cgroups: &Cgroups) -> Self {
+        Self::new(missing, LANDLOCK_WHOLE, true, cgroups)
+    }
+
     pub fn new(missing: &[Missing], landlock: u8, seccomp: bool, cgroups: &Cgroups) -> Self {
         let mut walls = vec![WallReport {
             name: "private root",

@@ -84,17 +84,18 @@ pub struct Arguments {
     arguments: Vec<String>,
 }
 
-pub fn main(arguments: Arguments) -> ExitCode {
+/// An engine that starts what most cells need while the arguments are still being
+/// read, if they look as if one will be run.
+pub fn start_early() -> Option<Engine> {
+    let mut words = std::env::args_os().skip(1);
+    let is_run = words.next()? == "run" && words.all(|word| word != "--plan");
+    is_run.then(Engine::early)
+}
+
+pub fn main(arguments: Arguments, engine: Option<Engine>) -> ExitCode {
     let json = arguments.json;
-    let engine = Engine::new(Surroundings::from_env());
-    let prepared = thread::scope(|scope| {
-        if !arguments.plan {
-            // Beside the planning; whether it worked is asked again below.
-            scope.spawn(|| drop(engine.open()));
-        }
-        prepare(&engine, &arguments)
-    });
-    let (plan, stdin) = match prepared {
+    let engine = engine.unwrap_or_else(|| Engine::new(Surroundings::from_env()));
+    let (plan, stdin) = match prepare(&engine, &arguments) {
         Ok(prepared) => prepared,
         Err(rejected) => {
             let (message, hint) = (told(&rejected), rejected.hint());
@@ -129,8 +130,9 @@ pub fn main(arguments: Arguments) -> ExitCode {
     let result = engine
         .warm_up(&plan)
         .and_then(|()| runtime.block_on(execute(&engine, &plan, stdin, requirement, json)));
-    // Ends what is left of the cell before we do.
-    drop(engine);
+    // What is left of the cell ends with this process, and nobody waits for that: the
+    // kernel kills it, and the sweeper removes its groups.
+    std::mem::forget(engine);
     report(&plan, result, json)
 }
 

@@ -19,6 +19,8 @@ mod readme;
 mod report;
 mod run;
 mod runtimes;
+mod same;
 mod seccomp;
 mod streams;
 mod support;
+mod warm;

@@ -157,14 +157,7 @@ impl Hotcell {
 
     /// The same with `input` on its standard input.
     pub fn run_with(&self, input: &[u8], arguments: &[&str]) -> Answer {
-        let mut running = self.start_with_input(arguments);
-        let mut stdin = running.stdin.take().expect("its input");
-        let input = input.to_vec();
-        // Aside: a program that answers while it reads would wait for us.
-        let feeder = thread::spawn(move || drop(std::io::Write::write_all(&mut stdin, &input)));
-        let answer = running.finish();
-        feeder.join().expect("the input is written");
-        answer
+        self.start_with_input(arguments).finish_with(input)
     }
 
     /// The whole result of `hotcell run --json`.

@@ -66,7 +66,7 @@ struct Homes {
 }
 
 impl Cgroups {
-    /// Finds the best place the host allows, and clears what dead servers left there.
+    /// Finds the best place the host allows.
     ///
     /// May move this process (and no other) into a group of its own, so call it
     /// before starting children that shall stay together. As an ordinary user
@@ -107,9 +107,7 @@ impl Cgroups {
         let layout = layout()?;
         match (&layout.unified, &layout.memory, &layout.pids) {
             (Some(place), _, _) if unified::has_controllers(place) => {
-                let home = unified::settle(place, &owner)?;
-                sweep::clear_stale(&home.directory, &owner);
-                Ok(Self::v2(home))
+                Ok(Self::v2(unified::settle(place, &owner)?))
             }
             (_, Some(memory), Some(pids)) => Self::v1(memory, pids, layout.cpu.as_ref(), &owner),
             (Some(_), ..) => Err(
@@ -146,11 +144,7 @@ impl Cgroups {
         owner: &Owner,
     ) -> Result<Self, String> {
         let home = |place: &Place| match writable(&place.own) {
-            Ok(()) => {
-                let home = place.own.join(owner.name());
-                sweep::clear_stale(&home, owner);
-                Ok(home)
-            }
+            Ok(()) => Ok(place.own.join(owner.name())),
             Err(error) => Err(format!(
                 "The cgroup v1 group {} is not ours to divide: {error}. \
                  Start as root, or in groups that root made for this user (memory, pids, cpu).",
@@ -169,6 +163,13 @@ impl Cgroups {
             homes,
             spawner: None,
         })
+    }
+
+    /// Removes what dead servers left beside our groups. Takes a while, and can wait.
+    pub fn clear_stale(&self) {
+        for home in self.directories() {
+            sweep::clear_stale(&home);
+        }
     }
 
     pub fn mode(&self) -> Mode {
@@ -202,6 +203,12 @@ impl Cgroups {
         all.dedup();
         all
     }
+}
+
+/// Whether [`Cgroups::find`] will leave this process in its groups for sure: memory
+/// is counted by version 1, where cells may have groups beside processes.
+pub fn stay_where_we_are() -> bool {
+    text("/proc/self/cgroup").is_ok_and(|groups| groups.contains(":memory:"))
 }
 
 fn layout() -> Result<Layout, String> {

@@ -14,6 +14,9 @@ pub struct Failed {
     pub errno: i32,
 }
 
+/// The step in which the server gives a spawner its ids.
+pub(crate) const MAPPING: &str = "giving up root's id";
+
 /// Names what `work` is doing, for whoever has to mend it.
 pub(crate) fn step<T>(step: &str, work: impl FnOnce() -> io::Result<T>) -> Result<T, Failed> {
     work().map_err(|error| Failed {
@@ -56,9 +59,9 @@ impl From<Failed> for JailError {
             0 => io::ErrorKind::Other.into(),
             errno => io::Error::from_raw_os_error(errno),
         };
-        Self::Step {
-            step: failed.step,
-            source,
+        match failed.step {
+            step if step == MAPPING => Self::Root(source),
+            step => Self::Step { step, source },
         }
     }
 }

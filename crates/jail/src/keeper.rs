@@ -10,8 +10,8 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -20,10 +20,10 @@ use rustix::net::RecvFlags;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::error::JailError;
+use crate::error::{Failed, JailError, MAPPING, step};
 use crate::slots::COUNT;
-use crate::spawn::{Groups, Lease};
-use crate::spawner::{MAPPED, READY, UNMAPPED};
+use crate::spawn::{Folders, Groups, Lease};
+use crate::spawner::{MAPPED, READY, SWEEPING, UNMAPPED};
 use crate::spec::{SpawnerSpec, Status};
 use crate::{sys, wire};
 
@@ -47,38 +47,54 @@ pub struct Dying {
     pub status: OwnedFd,
     pub pidfd: Option<OwnedFd>,
     pub lease: Lease,
+    /// Closed here, behind the answer.
+    pub _folders: Option<Folders>,
 }
 
 enum Work {
     Start {
         spec: SpawnerSpec,
-        answer: Sender<Result<OwnedFd, JailError>>,
+        groups: Arc<Groups>,
+        answer: Sender<Result<Arc<Door>, JailError>>,
     },
-    Bury(Dying),
+    Bury(Box<Dying>),
+}
+
+/// The way to a spawner: requests can be sent while it still builds its root.
+pub struct Door {
+    pub control: OwnedFd,
+    built: OnceLock<Result<(), Option<Failed>>>,
+}
+
+impl Door {
+    /// Why the spawner never got as far as making cells, if it did not. Waits until
+    /// that is known.
+    pub fn failure(&self) -> Option<Failed> {
+        self.built.wait().clone().err().flatten()
+    }
 }
 
 impl Keeper {
-    pub fn start(groups: Arc<Groups>) -> io::Result<Self> {
+    /// `first` is a spawner that has been told nothing yet, if there is one already.
+    pub fn start(first: Option<Launched>) -> io::Result<Self> {
         let (reader, wake) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let (commands, inbox) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("keeper".to_owned())
             .spawn(move || {
-                let sweeper = Loop {
+                Loop {
                     // It starts while the caller is still finding out what to show it.
-                    launched: Starting::launch().ok(),
+                    launched: first.or_else(|| Launched::new().ok()),
                     inbox,
                     wake: reader,
-                    groups: groups.clone(),
+                    groups: None,
+                    cleared: false,
                     sweeper: None,
+                    starting: Vec::new(),
                     spawners: Vec::new(),
                     dying: Vec::new(),
                 }
                 .run();
-                let nothing_left = groups.remove();
-                if let Some(sweeper) = sweeper {
-                    sweeper.dismiss(nothing_left);
-                }
             })?;
         Ok(Self {
             commands,
@@ -87,15 +103,23 @@ impl Keeper {
         })
     }
 
-    /// Starts a spawner and waits until it has built its root.
-    pub fn start_spawner(&self, spec: SpawnerSpec) -> Result<OwnedFd, JailError> {
+    /// Starts a spawner.
+    pub fn start_spawner(
+        &self,
+        spec: SpawnerSpec,
+        groups: Arc<Groups>,
+    ) -> Result<Arc<Door>, JailError> {
         let (answer, answered) = mpsc::channel();
-        self.tell(Work::Start { spec, answer });
+        self.tell(Work::Start {
+            spec,
+            groups,
+            answer,
+        });
         answered.recv().unwrap_or(Err(JailError::SpawnerGone))
     }
 
     pub fn bury(&self, dying: Dying) {
-        self.tell(Work::Bury(dying));
+        self.tell(Work::Bury(Box::new(dying)));
     }
 
     fn tell(&self, work: Work) {
@@ -118,12 +142,15 @@ impl Drop for Keeper {
 
 struct Loop {
     /// A spawner that has been told nothing yet.
-    launched: Option<Starting>,
+    launched: Option<Launched>,
     inbox: Receiver<Work>,
     wake: OwnedFd,
     /// What a sweeper has to remove once we are gone, and the sweeper.
-    groups: Arc<Groups>,
+    groups: Option<Arc<Groups>>,
+    /// Whether the groups of dead servers have been removed.
+    cleared: bool,
     sweeper: Option<Sweeper>,
+    starting: Vec<Starting>,
     spawners: Vec<Spawner>,
     dying: Vec<Grave>,
 }
@@ -161,34 +188,52 @@ impl Drop for Spawner {
     }
 }
 
+/// A spawner that has been told nothing yet, at the other end of its control socket.
+pub struct Launched {
+    spawner: Spawner,
+    control: OwnedFd,
+}
+
+impl Launched {
+    /// Launches one from a thread that must live as long as the [`Host`](crate::Host).
+    pub fn new() -> io::Result<Self> {
+        let (control, theirs) = wire::pair()?;
+        let spawner = Spawner::new(&command().stdin(theirs).spawn()?)?;
+        Ok(Self { spawner, control })
+    }
+}
+
 struct Sweeper {
-    pidfd: OwnedFd,
+    /// Known as soon as it is there.
+    pidfd: Option<OwnedFd>,
     lifeline: OwnedFd,
 }
 
 impl Sweeper {
     /// Ends it, or leaves it to its work, which begins when this process is gone.
     fn dismiss(self, nothing_left: bool) {
-        if nothing_left {
-            let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
-            let _ = poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], None);
-            let _ = sys::reap_cell(self.pidfd.as_fd());
-        } else {
-            std::mem::forget(self.lifeline);
+        match self.pidfd {
+            Some(pidfd) if nothing_left => {
+                let _ = pidfd_send_signal(&pidfd, Signal::KILL);
+                let _ = poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], None);
+                let _ = sys::reap_cell(pidfd.as_fd());
+            }
+            _ => std::mem::forget(self.lifeline),
         }
     }
 }
 
 struct Grave {
-    dying: Dying,
+    dying: Box<Dying>,
     since: Instant,
     kills: u32,
 }
 
 impl Loop {
-    fn run(mut self) -> Option<Sweeper> {
+    fn run(mut self) {
         loop {
             let open = self.take_work();
+            self.listen();
             if !open {
                 // What they made ends with them, side by side with the burials.
                 self.spawners.iter().for_each(Spawner::kill);
@@ -200,16 +245,24 @@ impl Loop {
             }
             self.wait();
         }
-        drop(self.spawners);
-        self.sweeper
+        drop((self.launched, self.starting, self.spawners));
+        let nothing_left = self.groups.is_none_or(|groups| groups.remove());
+        if let Some(sweeper) = self.sweeper {
+            sweeper.dismiss(nothing_left);
+        }
     }
 
     /// Does all that was asked; `false` once nobody can ask any more.
     fn take_work(&mut self) -> bool {
         loop {
             match self.inbox.try_recv() {
-                Ok(Work::Start { spec, answer }) => {
-                    let _ = answer.send(self.start_spawner(&spec));
+                Ok(Work::Start {
+                    spec,
+                    groups,
+                    answer,
+                }) => {
+                    let _ = answer.send(self.start_spawner(spec, &groups));
+                    self.groups = Some(groups);
                 }
                 Ok(Work::Bury(dying)) => self.dying.push(Grave {
                     dying,
@@ -222,8 +275,30 @@ impl Loop {
         }
     }
 
+    /// Answers the spawners that are still building.
+    fn listen(&mut self) {
+        let mut sweeper = None;
+        let over = |starting: &mut Starting| starting.is_over(&mut sweeper);
+        let over = self.starting.extract_if(.., over);
+        self.spawners.extend(over.map(|starting| starting.spawner));
+        if let (Some(pidfd), Some(waiting)) = (sweeper, &mut self.sweeper) {
+            waiting.pidfd = Some(pidfd);
+        }
+        if let (true, Some(groups)) = (self.starting.is_empty(), &self.groups)
+            && !self.cleared
+        {
+            groups.cgroups.clear_stale();
+            self.cleared = true;
+        }
+    }
+
     fn wait(&self) {
         let mut fds = vec![PollFd::new(&self.wake, PollFlags::IN)];
+        fds.extend(
+            self.starting
+                .iter()
+                .map(|starting| PollFd::new(&starting.door.control, PollFlags::IN)),
+        );
         fds.extend(
             self.spawners
                 .iter()
@@ -243,18 +318,20 @@ impl Loop {
         while matches!(rustix::io::read(&self.wake, &mut buffer), Ok(read) if read > 0) {}
     }
 
-    fn start_spawner(&mut self, spec: &SpawnerSpec) -> Result<OwnedFd, JailError> {
-        let mut starting = match self.launched.take() {
+    fn start_spawner(
+        &mut self,
+        mut spec: SpawnerSpec,
+        groups: &Arc<Groups>,
+    ) -> Result<Arc<Door>, JailError> {
+        let Launched { spawner, control } = match self.launched.take() {
             Some(launched) => launched,
-            None => Starting::launch().map_err(JailError::Spawner)?,
+            None => Launched::new().map_err(JailError::Spawner)?,
         };
-        let ours = starting.control.try_clone().map_err(JailError::Spawner)?;
-        // A sweeper comes with the first spawner, and so before any group is made:
-        // none of them can outlive us.
+        // A sweeper comes with the first spawner, and no group is made before it is
+        // there: none of them can outlive us.
         let mut lifeline = None;
-        let mut spec = spec.clone();
         if self.sweeper.is_none() {
-            spec.sweep = self.groups.cgroups.directories();
+            spec.sweep = groups.cgroups.directories();
         }
         if !spec.sweep.is_empty() {
             lifeline =
@@ -263,59 +340,95 @@ impl Loop {
         let file = spec.to_memory_file().map_err(JailError::Talk)?;
         let mut fds = vec![file.as_fd()];
         fds.extend(lifeline.iter().map(|(theirs, _)| theirs.as_fd()));
-        let leaf = self.groups.cgroups.leaf();
+        let leaf = groups.cgroups.leaf();
         fds.extend(leaf.iter().map(AsFd::as_fd));
-        wire::send(ours.as_fd(), b"spec", &fds).map_err(JailError::Talk)?;
-        loop {
-            let message = wire::receive(ours.as_fd(), RecvFlags::empty());
-            let message = message
-                .map_err(JailError::Talk)?
-                .ok_or(JailError::SpawnerGone)?;
-            match &message.bytes[..] {
-                READY => {
-                    let pidfd = message.fds.into_iter().next();
-                    self.sweeper = self.sweeper.take().or_else(|| {
-                        Some(Sweeper {
-                            pidfd: pidfd?,
-                            lifeline: lifeline?.1,
-                        })
-                    });
-                    break;
-                }
-                UNMAPPED => {
-                    map_range(starting.spawner.pid, spec.uid_base).map_err(JailError::Root)?;
-                    wire::send(ours.as_fd(), MAPPED, &[]).map_err(JailError::Talk)?;
-                }
-                [b'm', b'o', b'v', b'e', b'd', pid @ ..] => {
-                    let pid = pid.try_into().map_err(|_| JailError::Garbled)?;
-                    let pidfd = message.fds.into_iter().next();
-                    starting.spawner = Spawner {
-                        pid: u32::from_ne_bytes(pid),
-                        pidfd: pidfd.ok_or(JailError::Garbled)?,
-                    };
-                }
-                bytes => match Status::from_bytes(bytes) {
-                    Ok(Status::Failed(failed)) => return Err(failed.into()),
-                    _ => return Err(JailError::Garbled),
-                },
-            }
+        wire::send(control.as_fd(), b"spec", &fds).map_err(JailError::Talk)?;
+        if let Some((_, lifeline)) = lifeline {
+            self.sweeper = Some(Sweeper {
+                pidfd: None,
+                lifeline,
+            });
         }
-        self.spawners.push(starting.spawner);
-        Ok(ours)
+        let door = Arc::new(Door {
+            control,
+            built: OnceLock::new(),
+        });
+        if self.sweeper.is_none() {
+            // There is nothing to sweep.
+            groups.allow();
+        }
+        self.starting.push(Starting {
+            spawner,
+            door: door.clone(),
+            uid_base: spec.uid_base,
+            groups: groups.clone(),
+        });
+        Ok(door)
     }
 }
 
 /// A spawner that is not done starting.
 struct Starting {
     spawner: Spawner,
-    control: OwnedFd,
+    door: Arc<Door>,
+    uid_base: Option<u32>,
+    groups: Arc<Groups>,
 }
 
 impl Starting {
-    fn launch() -> io::Result<Self> {
-        let (control, theirs) = wire::pair()?;
-        let spawner = Spawner::new(&command().stdin(theirs).spawn()?)?;
-        Ok(Self { spawner, control })
+    /// Answers what it asks for; `true` once its root is built, or never will be.
+    fn is_over(&mut self, sweeper: &mut Option<OwnedFd>) -> bool {
+        let built = loop {
+            match wire::receive(self.door.control.as_fd(), RecvFlags::DONTWAIT) {
+                Ok(Some(message)) if message.bytes == SWEEPING => {
+                    *sweeper = message.fds.into_iter().next();
+                    self.groups.allow();
+                }
+                Ok(Some(message)) => match self.heed(message) {
+                    Ok(true) => break Ok(()),
+                    Ok(false) => {}
+                    Err(failed) => break Err(Some(failed)),
+                },
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
+                Ok(None) | Err(_) => break Err(None),
+            }
+        };
+        if built.is_err() {
+            self.spawner.kill();
+        }
+        let _ = self.door.built.set(built);
+        // Whoever waits to make a group must not wait for a sweeper that never comes.
+        self.groups.allow();
+        true
+    }
+
+    fn heed(&mut self, message: wire::Message) -> Result<bool, Failed> {
+        match &message.bytes[..] {
+            READY => return Ok(true),
+            UNMAPPED => step(MAPPING, || {
+                map_range(self.spawner.pid, self.uid_base)?;
+                wire::send(self.door.control.as_fd(), MAPPED, &[])
+            })?,
+            [b'm', b'o', b'v', b'e', b'd', pid @ ..] => {
+                self.spawner = step("following the spawner", || {
+                    let pid = pid.try_into().map_err(|_| io::ErrorKind::InvalidData)?;
+                    let pidfd = message.fds.into_iter().next();
+                    Ok(Spawner {
+                        pid: u32::from_ne_bytes(pid),
+                        pidfd: pidfd.ok_or(io::ErrorKind::InvalidData)?,
+                    })
+                })?;
+            }
+            bytes => match step("listening to the spawner", || Status::from_bytes(bytes))? {
+                Status::Failed(failed) => return Err(failed),
+                _ => {
+                    return step("listening to the spawner", || {
+                        Err(io::ErrorKind::InvalidData.into())
+                    });
+                }
+            },
+        }
+        Ok(false)
     }
 }
 
@@ -370,9 +483,9 @@ fn command() -> Command {
     command
         .arg0(SPAWNER)
         .env_clear()
-        // A Ctrl-C at the terminal is for the server to handle.
+        // A Ctrl-C at the terminal is for the server to handle. No folder is set here:
+        // a static libc could not do that without a fork.
         .process_group(0)
-        .current_dir("/")
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     command

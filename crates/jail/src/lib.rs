@@ -22,7 +22,7 @@ mod wire;
 pub use error::{Failed, JailError};
 pub use policy::{Limits, OWN_BINARY, Policy, Tree, View};
 pub use spawn::{Cell, Event, Host, Jail};
-pub use spec::{Exit, Missing, Wall};
+pub use spec::{Exit, Go, Missing, Wall};
 
 /// Becomes a spawner if this process was started as one; else returns.
 pub fn hook() {

@@ -53,6 +53,13 @@ pub struct Limits {
     pub shm: u64,
 }
 
+impl Limits {
+    /// How many processors a program shall see.
+    pub fn processors(&self) -> u32 {
+        self.cpus.ceil() as u32
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         const MIB: u64 = 1 << 20;

@@ -5,19 +5,19 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, Gid, Uid};
 use rustix::net::RecvFlags;
 use rustix::process::{Signal, pidfd_send_signal};
 
-use crate::cgroup::{Cgroups, Group, Mode, Usage};
+use crate::cgroup::{self, Cgroups, Group, Mode, Usage};
 use crate::error::{Failed, JailError};
-use crate::keeper::{Dying, Keeper};
+use crate::keeper::{Door, Dying, Keeper, Launched};
 use crate::policy::{Policy, View};
 use crate::slots::{Slots, UidBlock};
-use crate::spec::{Exit, Missing, SpawnRequest, SpawnerSpec, Status};
+use crate::spec::{Exit, Go, Missing, SpawnRequest, SpawnerSpec, Status};
 use crate::watcher::Watcher;
 use crate::wire;
 
@@ -32,9 +32,16 @@ pub struct Host {
 pub struct Groups {
     pub cgroups: Cgroups,
     slots: Slots,
+    /// Set when a sweeper waits, or none is needed.
+    allowed: OnceLock<()>,
 }
 
 impl Groups {
+    /// Lets groups be made.
+    pub fn allow(&self) {
+        let _ = self.allowed.set(());
+    }
+
     /// Removes all that no cell uses; whether nothing of ours is left then.
     pub fn remove(&self) -> bool {
         self.slots.remove_groups() && self.cgroups.mode() == Mode::V1
@@ -42,8 +49,20 @@ impl Groups {
 }
 
 impl Host {
-    /// Looks at the host and prepares to make cells on it. Starts no spawner yet.
+    /// Looks at the host and prepares to make cells on it.
     pub fn open() -> Result<Self, JailError> {
+        Self::open_with(None)
+    }
+
+    /// The same, with a first spawner that this thread starts beforehand: the thread
+    /// must live as long as the host.
+    pub fn open_early() -> Result<Self, JailError> {
+        // Looking for groups may move this process, and a spawner has to follow it.
+        let first = cgroup::stay_where_we_are().then(Launched::new);
+        Self::open_with(first.and_then(Result::ok))
+    }
+
+    fn open_with(first: Option<Launched>) -> Result<Self, JailError> {
         let uids = if is_host_root().map_err(JailError::Root)? {
             Some(UidBlock::claim().map_err(JailError::Spawner)?)
         } else {
@@ -56,10 +75,10 @@ impl Host {
         let groups = Arc::new(Groups {
             cgroups,
             slots: Slots::default(),
+            allowed: OnceLock::new(),
         });
-        let keeper = Keeper::start(groups.clone()).map_err(JailError::Spawner)?;
         Ok(Self {
-            keeper,
+            keeper: Keeper::start(first).map_err(JailError::Spawner)?,
             groups,
             uids,
         })
@@ -75,8 +94,8 @@ impl Host {
 pub struct Jail {
     host: Arc<Host>,
     view: View,
-    /// The control socket of the spawner, if one runs.
-    spawner: Mutex<Option<Arc<OwnedFd>>>,
+    /// The way to the spawner, if one runs.
+    spawner: Mutex<Option<Arc<Door>>>,
 }
 
 impl Jail {
@@ -88,7 +107,7 @@ impl Jail {
         }
     }
 
-    /// Starts a spawner if none runs, which blocks until it has built its root.
+    /// Starts a spawner if none runs. It builds its root behind the caller.
     pub fn start(&self) -> Result<(), JailError> {
         self.spawner().map(drop)
     }
@@ -122,7 +141,7 @@ impl Jail {
         let request = SpawnRequest {
             slot: lease.slot,
             memory: policy.limits.memory,
-            processors: policy.limits.cpus.ceil() as u32,
+            processors: policy.limits.processors(),
             birthplace: lease
                 .group
                 .as_ref()
@@ -133,7 +152,7 @@ impl Jail {
         fds.push(theirs.as_fd());
         fds.extend(lease.group.iter().filter_map(Group::birthplace));
         fds.extend(lease.group.iter().flat_map(Group::join));
-        if let Err(error) = wire::send(spawner.as_fd(), &request.to_bytes(), &fds) {
+        if let Err(error) = wire::send(spawner.control.as_fd(), &request.to_bytes(), &fds) {
             // It is gone: the next call starts another.
             *self.lock() = None;
             return Err(match error.raw_os_error() {
@@ -143,6 +162,7 @@ impl Jail {
         }
         Ok(Cell {
             host: self.host.clone(),
+            spawner,
             status: Some(ours),
             lease: Some(lease),
             pidfd: None,
@@ -151,7 +171,7 @@ impl Jail {
         })
     }
 
-    fn spawner(&self) -> Result<Arc<OwnedFd>, JailError> {
+    fn spawner(&self) -> Result<Arc<Door>, JailError> {
         let mut spawner = self.lock();
         if let Some(running) = spawner.as_ref().filter(|spawner| is_there(spawner)) {
             return Ok(running.clone());
@@ -162,12 +182,13 @@ impl Jail {
             is_grouped: self.host.cgroups().mode() != Mode::None,
             sweep: Vec::new(),
         };
-        let started = Arc::new(self.host.keeper.start_spawner(spec)?);
+        let groups = self.host.groups.clone();
+        let started = self.host.keeper.start_spawner(spec, groups)?;
         *spawner = Some(started.clone());
         Ok(started)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Arc<OwnedFd>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Arc<Door>>> {
         self.spawner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -179,7 +200,7 @@ pub enum Event {
     Ready {
         missing: Vec<Missing>,
     },
-    /// Every wall stands; the program starts at [`Cell::go`].
+    /// Every wall stands; the program starts at [`Cell::go`], or has if that was said before.
     Locked {
         landlock: u8,
         seccomp: bool,
@@ -194,6 +215,7 @@ pub enum Event {
 /// taken care of behind the caller.
 pub struct Cell {
     host: Arc<Host>,
+    spawner: Arc<Door>,
     status: Option<OwnedFd>,
     lease: Option<Lease>,
     pidfd: Option<OwnedFd>,
@@ -201,7 +223,7 @@ pub struct Cell {
     uid: Option<u32>,
 }
 
-struct Folders {
+pub struct Folders {
     workspace: OwnedFd,
     /// Only used where no control group counts for us.
     watcher: Watcher,
@@ -216,6 +238,11 @@ impl Cell {
             };
             let message = match wire::receive(status.as_fd(), RecvFlags::DONTWAIT) {
                 Ok(Some(message)) => message,
+                // Its spawner may have failed before it came to our request.
+                Ok(None) if self.pidfd.is_none() => {
+                    let failure = self.spawner.failure();
+                    return Ok(Some(failure.map_or(Event::Gone, Event::Failed)));
+                }
                 Ok(None) => return Ok(Some(Event::Gone)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
                 Err(error) => return Err(error),
@@ -253,15 +280,27 @@ impl Cell {
             .map(|folders| folders.workspace.as_fd())
     }
 
+    /// Lets go of the cell's folders, unless its use is read from them. Whoever holds
+    /// them last pays for their end.
+    pub fn close_folders(&mut self) {
+        if self
+            .lease
+            .as_ref()
+            .is_some_and(|lease| lease.group.is_some())
+        {
+            self.folders = None;
+        }
+    }
+
     /// The host uid that owns the cell's files, if it is not the server's own.
     pub fn uid(&self) -> Option<u32> {
         self.uid
     }
 
-    /// Starts the program.
-    pub fn go(&self) -> io::Result<()> {
+    /// Starts the program, once and if the walls stand that `go` asks for.
+    pub fn go(&self, go: Go) -> io::Result<()> {
         match &self.status {
-            Some(status) => wire::send(status.as_fd(), b"go", &[]),
+            Some(status) => wire::send(status.as_fd(), &go.to_bytes(), &[]),
             None => Err(io::ErrorKind::NotConnected.into()),
         }
     }
@@ -294,6 +333,7 @@ impl Drop for Cell {
                 status,
                 pidfd: self.pidfd.take(),
                 lease,
+                _folders: self.folders.take(),
             });
         }
     }
@@ -317,6 +357,7 @@ impl Lease {
             given_up: false,
         };
         if lease.group.is_none() && groups.cgroups.mode() != Mode::None {
+            groups.allowed.wait();
             let group = groups.cgroups.group(slot).map_err(JailError::Cgroup)?;
             lease.group = Some(group);
         }
@@ -359,8 +400,8 @@ fn is_host_root() -> io::Result<bool> {
 }
 
 /// Whether the spawner at the other end lives.
-fn is_there(socket: &OwnedFd) -> bool {
-    let mut fds = [PollFd::new(socket, PollFlags::RDHUP)];
+fn is_there(spawner: &Door) -> bool {
+    let mut fds = [PollFd::new(&spawner.control, PollFlags::RDHUP)];
     matches!(poll(&mut fds, Some(&Timespec::default())), Ok(0))
 }
 

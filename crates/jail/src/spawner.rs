@@ -29,7 +29,9 @@ pub use root::Root;
 
 /// What the server says once it has written a root server's id maps.
 pub const MAPPED: &[u8] = b"mapped";
-/// What the spawner says when its namespace waits for id maps, and when all is built.
+/// What the spawner says, with a pidfd, when a sweeper waits; when its namespace
+/// waits for id maps; and when all is built.
+pub const SWEEPING: &[u8] = b"sweeping";
 pub const UNMAPPED: &[u8] = b"unmapped";
 pub const READY: &[u8] = b"ready";
 /// What it says, with its pid and pidfd, once it has moved into a group of its own.
@@ -38,7 +40,8 @@ pub const MOVED: &[u8] = b"moved";
 /// The spawner's whole life. Returns when the server is gone.
 pub fn main() -> ! {
     let control = sys::take_stdin();
-    let (mut spawner, sweeper) = match Spawner::start(&control) {
+    let mut early = Vec::new();
+    let mut spawner = match Spawner::start(&control, &mut early) {
         Ok(started) => started,
         Err(failed) => {
             let message = Status::Failed(failed).to_bytes();
@@ -46,8 +49,8 @@ pub fn main() -> ! {
             sys::exit_now(1);
         }
     };
-    let sweeper: Vec<_> = sweeper.iter().map(AsFd::as_fd).collect();
-    if wire::send(control.as_fd(), READY, &sweeper).is_ok() {
+    if wire::send(control.as_fd(), READY, &[]).is_ok() {
+        early.into_iter().for_each(|message| spawner.serve(message));
         loop {
             match wire::receive(control.as_fd(), RecvFlags::empty()) {
                 Ok(Some(message)) => spawner.serve(message),
@@ -75,15 +78,18 @@ struct Spawner {
 }
 
 impl Spawner {
-    /// Builds everything; with the pidfd of the sweeper, if one was asked for.
-    fn start(control: &OwnedFd) -> Result<(Self, Option<OwnedFd>), Failed> {
+    /// Builds everything; with the requests that came meanwhile.
+    fn start(control: &OwnedFd, early: &mut Vec<wire::Message>) -> Result<Self, Failed> {
         step("watching the server", || {
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-            Ok(())
+            Ok(rustix::process::chdir("/")?)
         })?;
         let (spec, lifeline, leaf) = step("reading the spawner's spec", || receive_spec(control))?;
-        let sweeper = step("starting the sweeper", || {
-            sweeper::start(&spec.sweep, lifeline)
+        step("starting the sweeper", || {
+            match sweeper::start(&spec.sweep, lifeline)? {
+                Some(sweeper) => wire::send(control.as_fd(), SWEEPING, &[sweeper.as_fd()]),
+                None => Ok(()),
+            }
         })?;
         if let Some(leaf) = leaf {
             step("entering a control group", || move_into(&leaf, control))?;
@@ -111,11 +117,20 @@ impl Spawner {
         step("entering a user namespace", || {
             sys::unshare(libc::CLONE_NEWUSER)
         })?;
-        step("mapping ids", || map_ids(control, &host_proc, own))?;
+        step("mapping ids", || map_ids(control, &host_proc, own, early))?;
         step("entering a mount namespace", || {
             sys::unshare(libc::CLONE_NEWNS)
         })?;
-        let (root, network) = Root::build(&spec.view, trees, host_proc)?;
+        let building = Root::begin(&spec.view, trees, host_proc)?;
+        // While a child makes the network namespace.
+        let filters = init::Filters {
+            cell: seccomp::program(seccomp::Filter::Cell {
+                grouped: spec.is_grouped,
+            }),
+            init: seccomp::program(seccomp::Filter::Init),
+            grouped: spec.is_grouped,
+        };
+        let (root, network) = building.finish()?;
         // We are away from the host's network ourselves; the first slot has the same.
         let mut networks = HashMap::new();
         match network {
@@ -125,21 +140,14 @@ impl Spawner {
                 errno: error.raw_os_error().unwrap_or(0),
             }),
         }
-        let spawner = Self {
+        Ok(Self {
             root,
-            filters: init::Filters {
-                cell: seccomp::program(seccomp::Filter::Cell {
-                    grouped: spec.is_grouped,
-                }),
-                init: seccomp::program(seccomp::Filter::Init),
-                grouped: spec.is_grouped,
-            },
+            filters,
             has_range: spec.uid_base.is_some(),
             networks,
             inside: 0,
             missing,
-        };
-        Ok((spawner, sweeper))
+        })
     }
 
     /// Makes one cell, or says on its status socket why not.
@@ -173,8 +181,15 @@ impl Spawner {
                 self.enter_network(request.slot)
             })?;
         }
+        if let Err(errno) = self.root.lay_overlays(request.slot) {
+            missing.push(Missing {
+                wall: Wall::Overlay,
+                errno,
+            });
+        }
         step("writing the cell's facts", || {
-            self.root.write_facts(request)
+            self.root
+                .write_facts(request.slot, request.memory, request.processors)
         })?;
         let uid = if self.has_range { request.slot + 1 } else { 0 };
         let cloned = step("making namespaces", || {
@@ -299,16 +314,23 @@ fn drop_root(base: u32) -> io::Result<()> {
     Ok(())
 }
 
-fn map_ids(control: &OwnedFd, host_proc: &OwnedFd, own: Option<(u32, u32)>) -> io::Result<()> {
+fn map_ids(
+    control: &OwnedFd,
+    host_proc: &OwnedFd,
+    own: Option<(u32, u32)>,
+    early: &mut Vec<wire::Message>,
+) -> io::Result<()> {
     if let Some((uid, gid)) = own {
         return init::ids::map_one(host_proc.as_fd(), 0, uid, gid);
     }
     // A range can only be written by root: the server does it.
     wire::send(control.as_fd(), UNMAPPED, &[])?;
-    let answer = wire::receive(control.as_fd(), RecvFlags::empty())?;
-    match answer {
-        Some(message) if message.bytes == MAPPED => Ok(()),
-        _ => Err(io::ErrorKind::PermissionDenied.into()),
+    loop {
+        match wire::receive(control.as_fd(), RecvFlags::empty())? {
+            Some(message) if message.bytes == MAPPED => return Ok(()),
+            Some(message) => early.push(message),
+            None => return Err(io::ErrorKind::PermissionDenied.into()),
+        }
     }
 }
 

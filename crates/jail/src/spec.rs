@@ -58,6 +58,25 @@ pub enum Status {
     Exited(Exit),
 }
 
+/// The word to go: the program starts if at least these of its own walls stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Go {
+    /// An ABI of landlock; 0 does without.
+    pub landlock: u8,
+    pub seccomp: bool,
+}
+
+impl Go {
+    pub(crate) fn to_bytes(self) -> [u8; 2] {
+        [self.landlock, self.seccomp.into()]
+    }
+
+    /// Whether these walls are enough; nothing is for a message that is not ours.
+    pub(crate) fn allows(bytes: &[u8], landlock: u8, seccomp: bool) -> bool {
+        matches!(bytes, &[least, needed] if landlock >= least && (seccomp || needed == 0))
+    }
+}
+
 /// A wall that this host could not build, and the kernel's reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Missing {

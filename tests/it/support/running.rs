@@ -1,7 +1,7 @@
 //! A started program: its output as it comes, and its answer when it has ended.
 //! Nothing here waits for ever.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -85,6 +85,17 @@ impl Running {
         drop(self.stdin.take());
         let (stdout, stderr) = (self.stdout.rest(), self.stderr.rest());
         self.end(stdout, stderr)
+    }
+
+    /// The same, with `input` on its standard input, which is piped.
+    pub fn finish_with(mut self, input: &[u8]) -> Answer {
+        let mut stdin = self.stdin.take().expect("its input");
+        let input = input.to_vec();
+        // Aside: a program that answers while it reads would wait for us.
+        let feeder = thread::spawn(move || drop(stdin.write_all(&input)));
+        let answer = self.finish();
+        feeder.join().expect("the input is written");
+        answer
     }
 
     /// Waits for its end alone: a stream that nobody reads stays as it is.

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::sweep::until;
@@ -26,6 +26,8 @@ pub struct Group {
     /// Version 2's `memory.peak`, if it can be set back through this descriptor (Linux 6.12).
     pub(super) peak: Option<File>,
     pub(super) before: Mutex<Before>,
+    /// What it was limited to last: most runs ask for the same again.
+    limited: Mutex<Option<Limits>>,
 }
 
 /// The kernel's default, which we leave as it is.
@@ -53,6 +55,7 @@ impl Group {
             directory: None,
             peak: None,
             before: Mutex::default(),
+            limited: Mutex::default(),
         };
         if let Err(error) = group.build() {
             // Half a group would be nobody's to remove.
@@ -92,10 +95,15 @@ impl Group {
     /// Call it while the group is empty. It fails if what an earlier run left
     /// behind does not fit into the new limit and cannot be reclaimed.
     pub fn limit(&self, limits: &Limits) -> io::Result<()> {
-        match self.mode {
-            Mode::V2 => self.limit_v2(limits)?,
-            Mode::V1 => self.limit_v1(limits)?,
-            Mode::None => {}
+        let mut limited = self.limited.lock().unwrap_or_else(PoisonError::into_inner);
+        if limited.as_ref() != Some(limits) {
+            *limited = None;
+            match self.mode {
+                Mode::V2 => self.limit_v2(limits)?,
+                Mode::V1 => self.limit_v1(limits)?,
+                Mode::None => {}
+            }
+            *limited = Some(limits.clone());
         }
         self.start_counting();
         Ok(())

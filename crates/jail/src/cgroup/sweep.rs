@@ -32,11 +32,11 @@ pub fn sweep(directories: &[PathBuf]) {
 }
 
 /// Removes the groups beside `home` whose servers have ended. Does not wait.
-pub(super) fn clear_stale(home: &Path, owner: &Owner) {
+pub(super) fn clear_stale(home: &Path) {
+    let owner = |group: &Path| Owner::of(group.file_name()?.to_str()?);
     let stale = |group: &PathBuf| {
-        let name = group.file_name().and_then(OsStr::to_str);
-        name.and_then(Owner::of)
-            .is_some_and(|other| other.is_gone(owner.namespace()))
+        let (other, own) = (owner(group), owner(home));
+        other.is_some_and(|other| own.is_some_and(|own| other.is_gone(own.namespace())))
     };
     if let Some(parent) = home.parent() {
         inner(parent).into_iter().filter(stale).for_each(|group| {

@@ -183,7 +183,6 @@ fn the_groups_of_a_dead_server_are_cleared_and_those_of_a_live_one_are_not() {
     let Some(groups) = cgroups_or_skip() else {
         return;
     };
-    let own = Owner::this_process().unwrap();
     let mut server = Command::new("sleep").arg("60").spawn().unwrap();
     let other = Owner::of_process(server.id()).unwrap();
     let homes = groups.homes_of(&other);
@@ -195,7 +194,7 @@ fn the_groups_of_a_dead_server_are_cleared_and_those_of_a_live_one_are_not() {
         groups
             .directories()
             .iter()
-            .for_each(|home| sweep::clear_stale(home, &own))
+            .for_each(|home| sweep::clear_stale(home))
     };
 
     clear();

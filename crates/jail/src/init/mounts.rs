@@ -22,7 +22,7 @@ pub fn build(
     limits: &Limits,
     missing: &mut Vec<Missing>,
 ) -> Result<(), Failed> {
-    step("mounting the shown trees", || mount_trees(root, missing))?;
+    step("mounting the shown trees", || mount_trees(root, slot))?;
     step("mounting the writable folders", || mount_writable(limits))?;
     match mount_proc(root, slot) {
         // A container that masks parts of its /proc may not give out a whole one.
@@ -34,20 +34,12 @@ pub fn build(
     }
 }
 
-/// Lays a private overlay over each tree: two cells that see the same inodes
-/// could signal each other by locks and watches on them.
-fn mount_trees(root: &Root, missing: &mut Vec<Missing>) -> io::Result<()> {
-    // Relative names, because the options are shown in the program's mountinfo.
-    rustix::process::chdir("/host")?;
-    let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
-    for overlay in &root.overlays {
-        let options = CString::new(format!("lowerdir={}:empty,userxattr", overlay.name))?;
-        if let Err(error) = mount("overlay", &overlay.target, "overlay", flags, &*options) {
-            // It inherits the tree's own read-only, nosuid and nodev.
-            mount_bind_recursive(&overlay.name, &overlay.target)?;
-            if missing.iter().all(|m| m.wall != Wall::Overlay) {
-                note(missing, Wall::Overlay, Err(error.into()));
-            }
+fn mount_trees(root: &Root, slot: u32) -> io::Result<()> {
+    for tree in &root.trees {
+        // Read-only, nosuid and nodev are inherited either way.
+        match root.overlay(tree, slot) {
+            Some(overlay) => mount_bind(overlay, &tree.target)?,
+            None => mount_bind_recursive(Path::new("/host").join(&tree.name), &tree.target)?,
         }
     }
     Ok(())

@@ -61,7 +61,8 @@ pub struct Mask {
 pub fn find(proc: &Path) -> Vec<Mask> {
     let needed = HIDDEN.into_iter().filter_map(|name| {
         let found = fs::metadata(proc.join(name)).ok()?;
-        let of_root_alone = found.uid() == 0 && found.mode() & 0o077 == 0;
+        // Root has no name in the spawner's user namespace.
+        let of_root_alone = [0, 65534].contains(&found.uid()) && found.mode() & 0o077 == 0;
         let source = if found.is_dir() {
             "/mask/folder"
         } else {

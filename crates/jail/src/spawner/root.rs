@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! /host/usr, /host/t0 …   the shown trees, read-only          ┐ outside the root of
-//! /host/empty             the second layer of each overlay    │ the cells: they are
+//! /host/empty, /host/o    layers of overlays, and overlays    │ the cells: they are
 //! /mask/{file,folder}     what lies over parts of /proc       │ chrooted into /cell and
 //! /facts/<slot>/          files that show a cell its limits,  │ see none of these
 //! /mask/facts             and the same folder read-only       │
@@ -13,6 +13,7 @@
 //! Nothing of the host but the shown trees is reachable from here.
 
 use std::collections::HashMap;
+use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -28,8 +29,7 @@ use rustix::mount::{
 use super::masks::{self, Mask};
 use super::side::Side;
 use crate::error::{Failed, step};
-use crate::policy::View;
-use crate::spec::SpawnRequest;
+use crate::policy::{Limits, View};
 use crate::sys;
 
 const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID;
@@ -52,13 +52,16 @@ const TOP: [&str; 6] = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
 /// A built root, in the spawner and in the first moments of a cell.
 pub struct Root {
+    /// Where it is: at first where it was built, then at `/`.
+    at: &'static Path,
     /// The host's /proc, through which a process writes its own id maps.
     pub host_proc: OwnedFd,
     /// Ends, as cells see it, when the spawner does.
     pub lifeline: OwnedFd,
     _alive: OwnedFd,
-    /// The trees that each cell lays an overlay over.
-    pub overlays: Vec<Overlay>,
+    pub trees: Vec<Shown>,
+    /// The slots that have an overlay over each tree, or why they have none.
+    overlaid: HashMap<u32, Result<(), i32>>,
     pub masks: Vec<Mask>,
     /// Our binary on a read-only mount that has no place anywhere, unless its file
     /// has been replaced since we were started from it.
@@ -68,7 +71,8 @@ pub struct Root {
     facts: HashMap<u32, (u64, u32)>,
 }
 
-pub struct Overlay {
+/// A tree of the host in the root.
+pub struct Shown {
     /// The folder's name below /host.
     pub name: String,
     /// Where it appears, as the spawner sees it: `/cell/usr`.
@@ -133,14 +137,35 @@ pub fn open_trees(view: &View) -> io::Result<Vec<Opened>> {
     Ok(opened)
 }
 
+/// A root that is built, but not moved into.
+pub struct Building {
+    root: Root,
+    side: Side,
+}
+
+impl Building {
+    /// Moves this process into the root for good, and into a network namespace of
+    /// its own, which is the second answer.
+    pub fn finish(self) -> Result<(Root, io::Result<OwnedFd>), Failed> {
+        let Self { mut root, side } = self;
+        let network = side.finish();
+        step("switching to the root", || {
+            rustix::process::pivot_root(".", ".")?;
+            unmount(".", UnmountFlags::DETACH)?;
+            Ok(rustix::process::chdir("/")?)
+        })?;
+        root.at = Path::new("/");
+        Ok((root, network))
+    }
+}
+
 impl Root {
-    /// Builds the root and moves this process into it for good, and into a network
-    /// namespace of its own, which is the second answer.
-    pub fn build(
+    /// Builds the root, and beside it, in a child, a network namespace.
+    pub fn begin(
         view: &View,
         opened: Option<Vec<Opened>>,
         host_proc: OwnedFd,
-    ) -> Result<(Self, io::Result<OwnedFd>), Failed> {
+    ) -> Result<Building, Failed> {
         step("keeping mounts private", || {
             let flags = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
             Ok(mount_change("/", flags)?)
@@ -173,42 +198,75 @@ impl Root {
             fs::create_dir("proc")?;
             side.mount_proc("/tmp/proc")
         })?;
-        let (overlays, own_binary) = step("filling the root", || fill(opened, &links))?;
-        let network = side.finish();
-        step("switching to the root", || {
-            rustix::process::pivot_root(".", ".")?;
-            unmount(".", UnmountFlags::DETACH)?;
-            Ok(rustix::process::chdir("/")?)
-        })?;
+        let (trees, own_binary) = step("filling the root", || fill(opened, &links))?;
         let (lifeline, alive) = step("making the lifeline", || {
             Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
         })?;
-        let root = Self {
+        let mut root = Self {
+            at: Path::new("/tmp"),
             host_proc,
             lifeline,
             _alive: alive,
-            overlays,
+            trees,
+            overlaid: HashMap::new(),
             masks,
             own_binary,
             processor,
             kernel,
             facts: HashMap::new(),
         };
-        Ok((root, network))
+        // While the child is at work: what the first cell will most likely need. Else
+        // it is told when it asks.
+        let _ = root.lay_overlays(0);
+        let usual = Limits::default();
+        let _ = root.write_facts(0, usual.memory, usual.processors());
+        Ok(Building { root, side })
+    }
+
+    /// Lays an overlay over each tree for the cells of `slot`, one after the other.
+    ///
+    /// Two cells at a time that see the same inodes could signal each other by locks and
+    /// watches on them. Kept from cell to cell, with all the names the kernel knows in it.
+    pub fn lay_overlays(&mut self, slot: u32) -> Result<(), i32> {
+        let lay = || -> io::Result<()> {
+            // Relative names, because the options are shown in the program's mountinfo.
+            rustix::process::chdir(self.at.join("host"))?;
+            let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
+            for tree in &self.trees {
+                let folder = format!("o/{slot}/{}", tree.name);
+                fs::create_dir_all(&folder)?;
+                let options = CString::new(format!("lowerdir={}:empty,userxattr", tree.name))?;
+                mount("overlay", &folder, "overlay", flags, &*options)?;
+            }
+            Ok(())
+        };
+        let at = self.at;
+        *self.overlaid.entry(slot).or_insert_with(|| {
+            let laid = lay();
+            // We move into the root from there.
+            let laid = rustix::process::chdir(at).map_err(Into::into).and(laid);
+            laid.map_err(|error| error.raw_os_error().unwrap_or(0))
+        })
+    }
+
+    /// Where the overlay over `tree` for the cells of `slot` is, if there is one.
+    pub fn overlay(&self, tree: &Shown, slot: u32) -> Option<String> {
+        let laid = self.overlaid.get(&slot).is_some_and(Result::is_ok);
+        laid.then(|| format!("/host/o/{slot}/{}", tree.name))
     }
 
     /// Writes what a slot's cell shall read of memory and processors in its /proc.
     ///
     /// The host's own figures are a signal between tenants; these are the limits.
-    pub fn write_facts(&mut self, request: &SpawnRequest) -> io::Result<()> {
-        let key = (request.memory, request.processors);
-        if self.facts.get(&request.slot) == Some(&key) {
+    pub fn write_facts(&mut self, slot: u32, memory: u64, processors: u32) -> io::Result<()> {
+        let key = (memory, processors);
+        if self.facts.get(&slot) == Some(&key) {
             return Ok(());
         }
-        let folder = Path::new("/facts").join(request.slot.to_string());
+        let folder = self.at.join("facts").join(slot.to_string());
         fs::create_dir_all(&folder)?;
-        let kib = request.memory / 1024;
-        let processors = 0..request.processors.max(1);
+        let kib = memory / 1024;
+        let processors = 0..processors.max(1);
         let memory = format!(
             "MemTotal: {kib:>15} kB\nMemFree: {kib:>16} kB\nMemAvailable: {kib:>11} kB\nBuffers: {0:>16} kB\nCached: {0:>17} kB\nSwapCached: {0:>13} kB\nSwapTotal: {0:>14} kB\nSwapFree: {0:>15} kB\nShmem: {0:>18} kB\nSReclaimable: {0:>11} kB\n",
             0
@@ -235,7 +293,7 @@ impl Root {
         ] {
             fs::write(folder.join(name), text)?;
         }
-        self.facts.insert(request.slot, key);
+        self.facts.insert(slot, key);
         Ok(())
     }
 }
@@ -254,7 +312,7 @@ fn own_path() -> Option<PathBuf> {
 fn fill(
     opened: Vec<Opened>,
     links: &[(PathBuf, PathBuf)],
-) -> io::Result<(Vec<Overlay>, Option<OwnedFd>)> {
+) -> io::Result<(Vec<Shown>, Option<OwnedFd>)> {
     for folder in ["host/empty", "mask/folder", "mask/facts", "facts", "cell"] {
         fs::create_dir_all(folder)?;
     }
@@ -283,7 +341,7 @@ fn fill(
         symlink(target, Path::new("cell/dev").join(name))?;
     }
 
-    let (mut overlays, mut own_binary) = (Vec::new(), None);
+    let (mut trees, mut own_binary) = (Vec::new(), None);
     for Opened { tree, place } in opened {
         let target = match place {
             Place::Nowhere => {
@@ -292,11 +350,11 @@ fn fill(
             }
             Place::Overlay(path) => {
                 fs::create_dir_all(inside(&path))?;
-                let name = format!("t{}", overlays.len());
+                let name = format!("t{}", trees.len());
                 let folder = Path::new("host").join(&name);
                 fs::create_dir(&folder)?;
                 let target = Path::new("/cell").join(relative(&path));
-                overlays.push(Overlay { name, target });
+                trees.push(Shown { name, target });
                 folder
             }
             Place::Mask => {
@@ -328,7 +386,7 @@ fn fill(
     // The folder alone: the devices in it must stay devices.
     let cell = rustix::fs::open("cell", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     sys::restrict_mount(cell.as_fd(), TREE, false)?;
-    Ok((overlays, own_binary))
+    Ok((trees, own_binary))
 }
 
 /// Makes sure that what will mask files is the null device.

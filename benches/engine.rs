@@ -1,0 +1,107 @@
+//! Runs a second through the engine itself, with no protocol around it: eight in flight, each
+//! with an answer of its own that is checked.
+//!
+//! `scripts/bench mcp` runs this and puts its figures beside those over MCP. Prints one JSON
+//! object, so that they can be compared there.
+
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use hotcell::cell::Requirement;
+use hotcell::engine::Engine;
+use hotcell::language::Surroundings;
+use hotcell::request::RunRequest;
+use hotcell::run::{Stdin, Surface};
+use tokio::sync::mpsc;
+
+const IN_FLIGHT: usize = 8;
+/// Each is as many runs as another, so that the baseline can be measured between them.
+const ROUNDS: usize = 10;
+
+fn main() {
+    jail::hook();
+    // `cargo bench` passes `--bench`; a number is how many runs to take.
+    let runs: usize = std::env::args()
+        .find_map(|word| word.parse().ok())
+        .unwrap_or(1000);
+    let runtime = tokio::runtime::Runtime::new().expect("threads");
+    let engine = Arc::new(Engine::new(Surroundings::from_env()));
+    let count = runs.div_ceil(ROUNDS);
+    let (mut took, mut plain, mut right) = (Vec::new(), Vec::new(), 0);
+    // Starts what is started once, and fills what is filled.
+    runtime.block_on(round(&engine, count));
+    for _ in 0..ROUNDS {
+        plain.push(baseline());
+        let start = Instant::now();
+        right += runtime.block_on(round(&engine, count));
+        took.push(start.elapsed());
+    }
+    let (round, plain) = (median(took).as_secs_f64(), median(plain).as_secs_f64());
+    println!(
+        "{{\"engine_runs_per_s\": {:.0}, \"engine_wall_ratio\": {:.4}, \"engine_right_share\": {}}}",
+        count as f64 / round,
+        round / count as f64 / plain,
+        right as f64 / (count * ROUNDS) as f64
+    );
+}
+
+/// Makes so many runs; how many gave their own answer.
+async fn round(engine: &Arc<Engine>, count: usize) -> usize {
+    let next = Arc::new(AtomicUsize::new(0));
+    let flights: Vec<_> = (0..IN_FLIGHT)
+        .map(|_| {
+            let (engine, next) = (engine.clone(), next.clone());
+            tokio::spawn(async move {
+                let mut right = 0;
+                while let Some(number) =
+                    Some(next.fetch_add(1, Ordering::Relaxed)).filter(|n| *n < count)
+                {
+                    right += usize::from(run(&engine, number).await);
+                }
+                right
+            })
+        })
+        .collect();
+    let mut right = 0;
+    for flight in flights {
+        right += flight.await.expect("no run panics");
+    }
+    right
+}
+
+/// Whether one run gave its own answer.
+async fn run(engine: &Engine, number: usize) -> bool {
+    let request = RunRequest::new(format!("print({number} * 7)")).expect("it is a program");
+    let Ok(plan) = engine.plan(request.language("python".to_owned())) else {
+        return false;
+    };
+    let (events, _) = mpsc::channel(16);
+    let surface = Surface {
+        stdin: Stdin::Empty,
+        events,
+        requirement: Requirement::default(),
+    };
+    let result = engine.run(&plan, surface, std::future::pending()).await;
+    result.is_ok_and(|result| result.stdout.to_text() == format!("{}\n", number * 7))
+}
+
+/// What a run is compared with.
+fn baseline() -> Duration {
+    let mut command = Command::new("/usr/bin/python3");
+    command.args(["-c", "print(1)"]).stdin(Stdio::null());
+    let mut times = Vec::new();
+    for _ in 0..5 {
+        let start = Instant::now();
+        let output = command.output().expect("it starts");
+        assert_eq!(output.stdout, b"1\n");
+        times.push(start.elapsed());
+    }
+    median(times)
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}

@@ -1,0 +1,145 @@
+//! A program cannot tell hotcell from the plain interpreter, and neither can who reads its output.
+//!
+//! `tests/same` holds small programs, one fact each. Every one runs plain, over MCP and by
+//! `hotcell run`; stdout, stderr, exit code and signal must be the same to the letter. What a
+//! sandbox must change (uid, host name, limits) no program there prints.
+
+mod answer;
+mod ours;
+mod plain;
+mod program;
+mod top_level;
+
+use std::path::Path;
+use std::thread;
+
+use answer::{Answer, difference};
+use plain::Plain;
+use program::Program;
+
+use crate::support::{Hotcell, everyone, has, skip};
+
+#[test]
+fn python_programs_say_the_same_as_without_hotcell() {
+    if has("python3") {
+        compare("python", 150);
+    }
+}
+
+#[test]
+fn node_programs_say_the_same_as_without_hotcell() {
+    if has("node") {
+        compare("node", 40);
+    }
+}
+
+#[test]
+fn a_program_that_does_not_say_the_same_would_be_noticed() {
+    let Some((serving, running, plain)) = surroundings() else {
+        return;
+    };
+    if !has("python3") {
+        return;
+    }
+    // Control: this one asks for what a cell has and a plain process has not.
+    let code = "import sys, os\nprint(os.path.exists('/etc/shadow'))\nsys.exit(os.getuid() % 7)";
+    let program = Program::of("control.py", code);
+    let expected = plain.run(&program);
+    let found = ours::over_mcp(&serving, std::slice::from_ref(&program)).remove(0);
+    let cold = ours::cold(&running, &program);
+    let told = difference(&expected, &found).expect("it differs");
+    assert!(told.contains("stdout") && told.contains("-True"), "{told}");
+    assert_eq!(found, cold);
+}
+
+/// Runs a folder of programs in all ways and tells of every difference at once.
+fn compare(folder: &str, at_least: usize) {
+    let Some((serving, running, plain)) = surroundings() else {
+        return;
+    };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/same")
+        .join(folder);
+    let programs = Program::read_all(&folder, &["py", "js", "mjs", "cjs"]);
+    assert!(
+        programs.len() >= at_least,
+        "only {} programs",
+        programs.len()
+    );
+    let (programs, without): (Vec<_>, Vec<_>) = programs
+        .into_iter()
+        .partition(|program| plain.has_needs(program));
+    for program in without {
+        skip(&format!("{}: needs {:?}", program.name, program.needs));
+    }
+
+    let (served, named): (Vec<_>, Vec<_>) = programs
+        .iter()
+        .partition(|program| program.has_usual_name());
+    let served: Vec<Program> = served.into_iter().cloned().collect();
+    let (expected, cold, over_mcp) = thread::scope(|scope| {
+        let expected = scope.spawn(|| in_turns(&programs, |program| plain.run(program)));
+        let cold = scope.spawn(|| in_turns(&programs, |program| ours::cold(&running, program)));
+        let over_mcp = scope.spawn(|| ours::over_mcp(&serving, &served));
+        [expected, cold, over_mcp]
+            .map(|thread| thread.join().expect("no run panics"))
+            .into()
+    });
+    let find = |name: &str| programs.iter().position(|program| program.name == name);
+    let mut told = Vec::new();
+    let pairs = programs
+        .iter()
+        .zip(&cold)
+        .map(|(program, found)| (program, "cold", found));
+    let pairs = pairs.chain(
+        served
+            .iter()
+            .zip(&over_mcp)
+            .map(|(program, found)| (program, "over MCP", found)),
+    );
+    for (program, way, found) in pairs {
+        let at = find(&program.name).expect("it ran plain");
+        if let Some(difference) = difference(&expected[at], found) {
+            told.push(format!("=== {} {way}\n{difference}", program.name));
+        }
+    }
+    println!(
+        "{} programs, {} of them not over MCP",
+        programs.len(),
+        named.len()
+    );
+    assert!(
+        told.is_empty(),
+        "{} differ:\n{}",
+        told.len(),
+        told.join("\n")
+    );
+}
+
+/// Two at a time: more would only wait for each other.
+fn in_turns(programs: &[Program], run: impl Fn(&Program) -> Answer + Sync) -> Vec<Answer> {
+    let half = programs.len().div_ceil(2);
+    thread::scope(|scope| {
+        let halves = programs
+            .chunks(half)
+            .map(|half| scope.spawn(|| half.iter().map(&run).collect::<Vec<_>>()));
+        let halves: Vec<_> = halves.collect();
+        halves
+            .into_iter()
+            .flat_map(|half| half.join().expect("no run panics"))
+            .collect()
+    })
+}
+
+/// Who serves and who runs (root and an ordinary user, if both can), and the place beside them
+/// where programs run plain.
+fn surroundings() -> Option<(Hotcell, Hotcell, Plain)> {
+    let serving = everyone().into_iter().next()?;
+    let running = everyone().pop()?;
+    if !rustix::process::getuid().is_root() {
+        skip("only root can lay out a plain /workspace to compare with");
+        return None;
+    }
+    let plain = Plain::new(&serving);
+    Some((serving, running, plain))
+}

@@ -1,0 +1,227 @@
+//! A worker that waited for its program is as alone as one that was started for it: nothing of
+//! another run is in it, and what it does to the one that waited for it costs only its own run.
+//!
+//! All of this must hold for cold cells too, and does not ask which it got.
+
+mod liar;
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use crate::raw;
+use crate::support::{Hotcell, PATH, everyone, has};
+
+/// More runs than any pool has workers, so that some worker was made after the first run.
+const RUNS: usize = 24;
+
+/// What a program must draw for itself, one to a line. numpy's only where it is installed.
+const RANDOM: &str = "
+import os, random, secrets, ssl, tempfile, uuid
+print('random', random.random())
+print('randrange', random.randrange(1 << 60))
+print('Random', random.Random().random())
+print('urandom', os.urandom(8).hex())
+print('uuid4', uuid.uuid4())
+print('secrets', secrets.token_hex(8))
+print('ssl', ssl.RAND_bytes(8).hex())
+print('tempfile', tempfile.mkdtemp())
+try:
+    import numpy
+except ImportError:
+    pass
+else:
+    print('numpy', numpy.random.random())
+    print('default_rng', numpy.random.default_rng().random())
+";
+
+const RANDOM_JS: &str = "
+const crypto = require('crypto');
+console.log('Math', Math.random());
+console.log('uuid', crypto.randomUUID());
+console.log('bytes', crypto.randomBytes(8).toString('hex'));
+";
+
+#[test]
+fn no_two_runs_draw_the_same_random_numbers() {
+    for hotcell in everyone() {
+        for (language, program, code) in [
+            ("python", "python3", RANDOM),
+            ("javascript", "node", RANDOM_JS),
+        ] {
+            if !has(program) {
+                continue;
+            }
+            let mut client = serve(&hotcell);
+            let mut seen = HashSet::new();
+            for output in many(
+                &mut client,
+                RUNS,
+                |_| json!({ "code": code, "language": language }),
+            ) {
+                assert_eq!(output["status"], "ok", "{output}");
+                for line in output["stdout"].as_str().expect("text").lines() {
+                    assert!(
+                        seen.insert(line.to_owned()),
+                        "two runs of {language} drew {line}"
+                    );
+                }
+            }
+            assert!(seen.len() >= 3 * RUNS);
+        }
+    }
+}
+
+#[test]
+fn the_hash_secret_and_the_addresses_of_a_cold_program_are_its_own() {
+    // Programs that were forked from one interpreter share both, which is why callers that
+    // distrust each other get workers of their own making.
+    let code = "print(hash('a'))\nprint(id([]))";
+    for hotcell in everyone() {
+        if !has("python3") {
+            return;
+        }
+        let mut seen = HashSet::new();
+        for _ in 0..4 {
+            let output = hotcell.json(&["-l", "python", "-c", code]);
+            let lines = output["stdout"].as_str().expect("text").to_owned();
+            for line in lines.lines() {
+                assert!(seen.insert(line.to_owned()), "again: {line}");
+            }
+        }
+        assert_eq!(seen.len(), 8);
+    }
+}
+
+/// Looks for 32 bytes in all memory it can read. It is told them masked, and masks what it reads
+/// instead of unmasking them, so that it does not find itself.
+const SCAN: &str = "
+import os, sys
+masked = bytes.fromhex(sys.argv[1])
+table = bytes(byte ^ 0x5a for byte in range(256))
+memory = os.open('/proc/self/mem', os.O_RDONLY)
+found, looked = 0, 0
+for line in open('/proc/self/maps'):
+    place, rights = line.split()[:2]
+    if rights[0] != 'r' or '[v' in line:
+        continue
+    at, end = (int(word, 16) for word in place.split('-'))
+    while at < end:
+        try:
+            piece = os.pread(memory, min(1 << 20, end - at), at)
+        except OSError:
+            break
+        found += piece.translate(table).count(masked)
+        looked += len(piece)
+        if len(piece) < 32 or at + len(piece) >= end:
+            break
+        # Overlapping: it may lie across two pieces.
+        at += len(piece) - 31
+assert looked > 1 << 20, looked
+print('found' if found else 'nothing')
+";
+
+#[test]
+fn nothing_of_a_former_program_is_in_the_memory_of_a_later_one() {
+    for hotcell in everyone() {
+        if !has("python3") {
+            return;
+        }
+        let mut client = serve(&hotcell);
+        let marker = &raw::fresh_word()[1..33];
+        let masked: String = marker
+            .bytes()
+            .map(|byte| format!("{:02x}", byte ^ 0x5a))
+            .collect();
+        // Control: who was told the marker is found out by its own scan.
+        let told = json!({ "code": SCAN, "language": "python", "args": [masked, marker] });
+        assert_eq!(client.run(told)["stdout"], "found\n");
+
+        let code = format!(
+            "import sys, os\nx = sys.argv + [sys.stdin.read(), open('f').read(), '{marker}']\n\
+             open('/tmp/{marker}', 'w').write('{marker}')\nos.environ['X'] = '{marker}'\nprint(x)\n\
+             raise ValueError('{marker}')"
+        );
+        let full = json!({
+            "code": code, "language": "python", "args": [marker], "stdin": marker, "files": { "f": marker },
+        });
+        let mut languages = vec!["shellscript"];
+        languages.extend(has("node").then_some("javascript"));
+        for language in languages {
+            let code = format!("// 2>/dev/null; true {marker}");
+            client.run(
+                json!({ "code": code, "language": language, "args": [marker], "stdin": marker }),
+            );
+        }
+        for round in many(&mut client, 2 * RUNS, |n| match n % 2 {
+            0 => full.clone(),
+            _ => json!({ "code": SCAN, "language": "python", "args": [masked] }),
+        })
+        .chunks(2)
+        {
+            assert_eq!(round[0]["error"]["kind"], "exception", "{}", round[0]);
+            assert_eq!(round[1]["stdout"], "nothing\n", "{}", round[1]);
+        }
+    }
+}
+
+#[test]
+fn nothing_that_a_former_program_left_is_found_by_a_later_one() {
+    let leave = "
+import os, subprocess
+for folder in ('/tmp', '/dev/shm', '/workspace', '/workspace/.home'):
+    open(folder + '/left', 'w').write('x')
+subprocess.Popen(['sleep', '30'], start_new_session=True)
+print('left')";
+    let look = "
+import os
+for folder in ('/tmp', '/dev/shm', '/workspace', '/workspace/.home'):
+    print(folder, 'left' in os.listdir(folder))
+print('others', len([name for name in os.listdir('/proc') if name.isdigit()]) > 1)";
+    for hotcell in everyone() {
+        if !has("python3") {
+            return;
+        }
+        let mut client = serve(&hotcell);
+        // Control: in the cell of who left it, it is there.
+        let both = client.run(json!({ "code": format!("{leave}\n{look}"), "language": "python" }));
+        let both = both["stdout"].as_str().expect("text").to_owned();
+        assert_eq!(both.matches("True").count(), 5, "{both}");
+        for round in many(
+            &mut client,
+            RUNS,
+            |n| json!({ "code": if n % 2 == 0 { leave } else { look }, "language": "python" }),
+        )
+        .chunks(2)
+        {
+            let found = round[1]["stdout"].as_str().expect("text");
+            assert_eq!(found.matches("False").count(), 5, "{found}");
+        }
+    }
+}
+
+/// A server whose runtimes are those of the tests.
+fn serve(hotcell: &Hotcell) -> raw::Stdio {
+    let mut client = raw::Stdio::start_as(&[], |command, _| {
+        hotcell.dress(command);
+        command
+            .env("PATH", PATH)
+            .stdin(std::process::Stdio::piped());
+    });
+    client.initialize("2025-11-25");
+    client
+}
+
+/// The records of so many runs, in order, four of them in flight at a time.
+fn many(client: &mut raw::Stdio, count: usize, call: impl Fn(usize) -> Value) -> Vec<Value> {
+    let mut records = Vec::new();
+    for start in (0..count).step_by(4) {
+        let ids: Vec<Value> = (start..count.min(start + 4))
+            .map(|n| client.begin_call("run", call(n)))
+            .collect();
+        for id in ids {
+            records.push(client.answer(&id)["result"]["structuredContent"].clone());
+        }
+    }
+    records
+}

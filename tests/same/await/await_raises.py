@@ -1,0 +1,5 @@
+import asyncio
+async def bad():
+    raise ValueError("in a coroutine")
+print("before")
+await bad()

@@ -1,0 +1,2 @@
+console.log("parent");
+require("child_process").execSync("echo child", { stdio: "inherit" });

@@ -1,0 +1,1 @@
+console.log(require.main === module, __filename, typeof require);

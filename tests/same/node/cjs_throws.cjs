@@ -1,0 +1,1 @@
+throw new TypeError("from a .cjs file");

@@ -1,0 +1,1 @@
+console.log(Object.entries(process.env).sort());

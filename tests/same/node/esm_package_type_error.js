@@ -1,0 +1,2 @@
+// files: {"package.json": "{\"type\": \"module\"}"}
+import { nope } from "node:fs";

@@ -1,0 +1,1 @@
+console.log(process.eventNames(), process.listenerCount("exit"), process.listenerCount("uncaughtException"));

@@ -1,0 +1,2 @@
+setTimeout(() => console.log("never"), 60000).unref();
+console.log("done");

@@ -1,0 +1,1 @@
+console.log(typeof gc, typeof WeakRef, typeof FinalizationRegistry, process.memoryUsage().heapUsed > 0);

@@ -1,0 +1,1 @@
+console.log(Object.keys(globalThis), typeof require, typeof exports, this === module.exports, this === exports);

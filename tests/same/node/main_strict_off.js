@@ -1,0 +1,2 @@
+undeclared = 5;
+console.log(globalThis.undeclared, (function () { return this === globalThis; })());

@@ -1,0 +1,1 @@
+console.log(arguments.length, typeof arguments[1], require("module").wrapper);

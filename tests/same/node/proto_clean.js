@@ -1,0 +1,1 @@
+console.log(Object.prototype.hasOwnProperty.call(Object.prototype, "polluted"), Object.keys(Object.prototype), Array.prototype.length, Function.prototype.toString.call(console.log).includes("native"));

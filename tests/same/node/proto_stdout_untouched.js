@@ -1,0 +1,1 @@
+console.log(Object.getOwnPropertyNames(process.stdout).filter((n) => !n.startsWith("_")).sort());

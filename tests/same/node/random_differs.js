@@ -1,0 +1,1 @@
+console.log(Math.random() !== Math.random(), require("crypto").randomUUID().length, require("crypto").createHash("sha256").update("x").digest("hex"));

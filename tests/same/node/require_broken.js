@@ -1,0 +1,2 @@
+// files: {"broken.js": "function f( {"}
+require("./broken");

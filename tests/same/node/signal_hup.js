@@ -1,0 +1,2 @@
+process.kill(process.pid, "SIGHUP");
+setTimeout(() => {}, 5000);

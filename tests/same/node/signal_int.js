@@ -1,0 +1,2 @@
+process.kill(process.pid, "SIGINT");
+setTimeout(() => {}, 5000);

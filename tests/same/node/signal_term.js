@@ -1,0 +1,2 @@
+process.kill(process.pid, "SIGTERM");
+setTimeout(() => {}, 5000);

@@ -1,0 +1,1 @@
+console.log(process.kill(process.pid, 0));

@@ -1,0 +1,1 @@
+process.stdout.write("a", () => process.stdout.write("b\n", () => process.exit(3)));

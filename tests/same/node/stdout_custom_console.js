@@ -1,0 +1,1 @@
+new console.Console(process.stderr).log("to stderr");

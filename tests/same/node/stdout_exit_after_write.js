@@ -1,0 +1,2 @@
+process.stdout.write("x".repeat(20000) + "\n");
+process.exit(0);

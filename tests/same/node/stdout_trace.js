@@ -1,0 +1,2 @@
+function f() { console.trace("here"); }
+f();

@@ -1,0 +1,2 @@
+﻿console.log("with a BOM", __filename);
+throw new Error("crlf");

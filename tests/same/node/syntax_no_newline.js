@@ -1,0 +1,1 @@
+console.log("html comment", 1) <!-- a comment

@@ -1,0 +1,1 @@
+require("assert").deepStrictEqual({ a: 1 }, { a: 2 });

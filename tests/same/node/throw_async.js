@@ -1,0 +1,2 @@
+async function f() { await null; undefined.x; }
+f();

@@ -1,0 +1,3 @@
+function outer() { inner(); }
+function inner() { throw new Error("deep"); }
+outer();

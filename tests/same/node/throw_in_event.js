@@ -1,0 +1,2 @@
+const e = new (require("events"))();
+e.emit("error", new Error("unheard"));

@@ -1,0 +1,1 @@
+setTimeout(() => { throw new Error("in a timer"); }, 1);

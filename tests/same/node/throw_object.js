@@ -1,0 +1,1 @@
+throw { code: 1, nested: { a: [1, 2] } };

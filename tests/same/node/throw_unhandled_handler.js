@@ -1,0 +1,2 @@
+process.on("unhandledRejection", (e) => console.log("handled", e.message));
+Promise.reject(new Error("y"));

@@ -1,0 +1,5 @@
+# args: ["--help"]
+import argparse
+p = argparse.ArgumentParser(description="Adds.")
+p.add_argument("n", type=int)
+p.parse_args()

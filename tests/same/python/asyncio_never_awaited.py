@@ -1,0 +1,4 @@
+import asyncio
+async def f(): pass
+f()
+print("warned")

@@ -1,0 +1,3 @@
+import atexit, sys
+atexit.register(print, "still called")
+sys.exit(4)

@@ -1,0 +1,4 @@
+import atexit, os
+atexit.register(print, "never")
+print("said")
+os._exit(3)

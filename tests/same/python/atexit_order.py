@@ -1,0 +1,4 @@
+import atexit
+for n in range(3):
+    atexit.register(print, "handler", n)
+print("main done")

@@ -1,0 +1,5 @@
+import atexit
+def outer():
+    print("outer")
+    atexit.register(print, "registered at exit")
+atexit.register(outer)

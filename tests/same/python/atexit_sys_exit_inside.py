@@ -1,0 +1,4 @@
+import atexit, sys
+def leave():
+    sys.exit(9)
+atexit.register(leave)

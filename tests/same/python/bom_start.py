@@ -1,0 +1,1 @@
+﻿print("with a BOM", __file__)

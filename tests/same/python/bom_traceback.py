@@ -1,0 +1,4 @@
+﻿# Comment first.
+import sys
+print(sys.argv, __doc__)
+raise ValueError("line four")

@@ -1,0 +1,3 @@
+naïve = "ﬁ"
+ﬁne = 1
+print(naïve, fine, "naïve" in globals())

@@ -1,0 +1,2 @@
+# files: {"bad.py": {"base64": "d29yZCA9ICJjYWbpIgo="}}
+import bad

@@ -1,0 +1,1 @@
+x = 1print(x)raise ValueError("three lines of the old kind")

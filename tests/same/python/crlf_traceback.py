@@ -1,0 +1,3 @@
+def f():
+    raise ValueError("at line 2")
+f()

@@ -1,0 +1,2 @@
+import os
+print(os.getcwd(), os.listdir(".") == os.listdir("/workspace"), os.access(".", os.W_OK))

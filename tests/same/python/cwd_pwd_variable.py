@@ -1,0 +1,2 @@
+import os
+print(os.environ.get("PWD"), os.environ.get("OLDPWD"), os.environ.get("SHLVL"))

@@ -1,0 +1,3 @@
+import os
+os.mkdir("gone"); os.chdir("gone"); os.rmdir("../gone")
+os.getcwd()

@@ -1,0 +1,2 @@
+import os
+for name in sorted(os.environ): print(name, "=", os.environ[name])

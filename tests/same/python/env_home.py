@@ -1,0 +1,2 @@
+import os, pathlib
+print(os.path.expanduser("~"), pathlib.Path.home(), os.path.isdir(os.path.expanduser("~")))

@@ -1,0 +1,2 @@
+import os
+print([n for n in os.environ if n.startswith("PYTHON")])

@@ -1,0 +1,3 @@
+class Thing:
+    colour = 1
+Thing().color

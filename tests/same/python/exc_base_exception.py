@@ -1,0 +1,2 @@
+class Mine(BaseException): pass
+raise Mine("base")

@@ -1,0 +1,4 @@
+try:
+    {}["k"]
+except KeyError as error:
+    raise RuntimeError("second") from error

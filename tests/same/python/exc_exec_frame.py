@@ -1,0 +1,1 @@
+exec(compile("def f():\n    raise KeyError('x')\nf()", "<made up>", "exec"))

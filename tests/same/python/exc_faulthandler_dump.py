@@ -1,0 +1,4 @@
+import faulthandler, sys
+def f():
+    faulthandler.dump_traceback(sys.stdout, all_threads=False)
+f()

@@ -1,0 +1,2 @@
+import sys
+print(hasattr(sys, "last_type"), hasattr(sys, "last_traceback"))

@@ -1,0 +1,3 @@
+import sys
+length = 3
+print(lenght)

@@ -1,0 +1,6 @@
+class Outer:
+    class Inner(Exception): pass
+def f():
+    class Local(Outer.Inner): pass
+    raise Local("qualified")
+f()

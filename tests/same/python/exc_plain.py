@@ -1,0 +1,5 @@
+def outer():
+    inner()
+def inner():
+    raise ValueError("deep")
+outer()

@@ -1,0 +1,3 @@
+def f(n):
+    return f(n - 1) if n else 1 / 0
+f(20)

@@ -1,0 +1,3 @@
+print("a")
+quit()
+print("b")

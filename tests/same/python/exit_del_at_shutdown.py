@@ -1,0 +1,5 @@
+class Thing:
+    def __del__(self):
+        print("deleted")
+thing = Thing()
+print("end of main")

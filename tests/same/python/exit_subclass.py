@@ -1,0 +1,2 @@
+class Mine(SystemExit): pass
+raise Mine(8)

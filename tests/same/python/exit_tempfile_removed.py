@@ -1,0 +1,3 @@
+import tempfile, os
+folder = tempfile.TemporaryDirectory()
+print(os.path.isdir(folder.name))

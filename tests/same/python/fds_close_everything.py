@@ -1,0 +1,3 @@
+import os
+os.closerange(0, 1024)
+os._exit(5)

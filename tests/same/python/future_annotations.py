@@ -1,0 +1,3 @@
+from __future__ import annotations
+def f(x: undefined) -> also_undefined: ...
+print(f.__annotations__)

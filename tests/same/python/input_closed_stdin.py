@@ -1,0 +1,4 @@
+# stdin: "x\n"
+import sys
+sys.stdin.close()
+input()

@@ -1,0 +1,3 @@
+# stdin: "a\r\nb\rc\n"
+import sys
+print([line for line in sys.stdin])

@@ -1,0 +1,4 @@
+# stdin: "x\n"
+import sys
+sys.stderr.write("before\n")
+print("got", input("prompt> "))

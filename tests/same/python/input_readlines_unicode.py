@@ -1,0 +1,4 @@
+# stdin: "žluťoučký\nкот 🐈\n"
+import sys
+text = sys.stdin.read()
+print(text, len(text))

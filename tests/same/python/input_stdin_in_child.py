@@ -1,0 +1,3 @@
+# stdin: "for the child\n"
+import subprocess
+subprocess.run(["cat"])

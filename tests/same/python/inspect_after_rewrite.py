@@ -1,0 +1,2 @@
+open(__file__, "a").write("print('not seen')\n")
+print("one")

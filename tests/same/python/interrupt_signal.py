@@ -1,0 +1,3 @@
+import os, signal, time
+os.kill(os.getpid(), signal.SIGINT)
+time.sleep(5)

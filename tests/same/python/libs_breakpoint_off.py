@@ -1,0 +1,5 @@
+# stdin: "c\n"
+def f():
+    breakpoint()
+    return 1
+print(f())

@@ -1,0 +1,2 @@
+import decimal
+print(decimal.getcontext())

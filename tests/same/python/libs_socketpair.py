@@ -1,0 +1,3 @@
+import socket
+a, b = socket.socketpair()
+a.sendall(b"hi"); print(b.recv(10))

@@ -1,0 +1,3 @@
+"""The docstring of main."""
+print(__doc__)
+print(__builtins__.__name__)

@@ -1,0 +1,2 @@
+import os
+print(__file__, os.path.isabs(__file__), os.path.exists(__file__))

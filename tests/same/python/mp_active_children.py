@@ -1,0 +1,2 @@
+import multiprocessing as mp
+print(mp.active_children())

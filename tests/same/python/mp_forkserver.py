@@ -1,0 +1,5 @@
+import multiprocessing as mp
+def square(x): return x * x
+if __name__ == "__main__":
+    with mp.get_context("forkserver").Pool(1) as pool:
+        print(pool.map(square, range(5)))

@@ -1,0 +1,3 @@
+# needs: "numpy"
+import numpy as np
+np.zeros((2, 3)) @ np.zeros((2, 3))

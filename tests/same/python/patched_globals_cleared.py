@@ -1,0 +1,3 @@
+import sys
+exit_ = sys.exit
+globals().clear()

@@ -1,0 +1,4 @@
+import sys
+print("before")
+sys.modules.clear()
+raise ValueError("with no modules")

@@ -1,0 +1,3 @@
+import sys
+sys.path.clear(); sys.meta_path.clear()
+import csv

@@ -1,0 +1,4 @@
+import builtins, sys
+builtins.print = lambda *a, **k: sys.stdout.write("patched\n")
+print("x")
+raise SystemExit(4)

@@ -1,0 +1,3 @@
+import sys
+sys.stderr = None
+raise ValueError("nobody hears it")

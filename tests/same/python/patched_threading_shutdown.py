@@ -1,0 +1,3 @@
+import threading
+threading._shutdown = lambda: print("our own shutdown")
+print("main")

@@ -1,0 +1,4 @@
+# files: {"lib/late.py": "print('late', __name__)\n"}
+import sys
+sys.path.append("lib")
+import late

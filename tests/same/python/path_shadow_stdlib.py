@@ -1,0 +1,3 @@
+# files: {"colorsys.py": "print('shadowed')\n"}
+import colorsys
+print(colorsys.__file__)

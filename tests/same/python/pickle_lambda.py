@@ -1,0 +1,2 @@
+import pickle
+pickle.dumps(lambda: 1)

@@ -1,0 +1,2 @@
+# args: ["a", "b c"]
+print(open("/proc/self/cmdline", "rb").read().split(b"\0")[1:])

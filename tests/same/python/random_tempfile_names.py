@@ -1,0 +1,3 @@
+import tempfile
+a, b = tempfile.mktemp(), tempfile.mktemp()
+print(a != b, tempfile.gettempdir(), len(a))

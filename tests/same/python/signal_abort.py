@@ -1,0 +1,3 @@
+import os
+print("before")
+os.abort()

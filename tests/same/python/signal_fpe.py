@@ -1,0 +1,2 @@
+import os, signal
+signal.raise_signal(signal.SIGFPE)

@@ -1,0 +1,3 @@
+import os, signal
+print("before")
+os.killpg(0, signal.SIGTERM)

@@ -1,0 +1,4 @@
+import os, signal
+print("before")
+os.kill(os.getpid(), signal.SIGTERM)
+print("after")

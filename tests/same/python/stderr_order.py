@@ -1,0 +1,5 @@
+import sys
+print("to stderr 1", file=sys.stderr)
+sys.stderr.write("partial ")
+sys.stderr.flush()
+sys.stderr.buffer.write(b"bytes\n")

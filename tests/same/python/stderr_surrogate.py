@@ -1,0 +1,3 @@
+import sys
+print("\udcff", file=sys.stderr)
+print("\udcff")

@@ -1,0 +1,7 @@
+import sys
+print("said")
+sys.stdout.close()
+try:
+    print("x")
+except ValueError as error:
+    sys.stderr.write(f"{error}\n")

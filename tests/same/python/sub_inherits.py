@@ -1,0 +1,4 @@
+import subprocess
+print("parent")
+subprocess.run("echo child; echo error >&2", shell=True)
+print("parent again")

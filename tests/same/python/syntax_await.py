@@ -1,0 +1,3 @@
+# Two errors of one kind: neither is at the top level of an async function.
+def f():
+    await g()

@@ -1,0 +1,3 @@
+from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor(4) as pool:
+    print(list(pool.map(lambda x: x * x, range(10))))

@@ -1,0 +1,2 @@
+import threading
+print(threading.stack_size())

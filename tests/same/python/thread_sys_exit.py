@@ -1,0 +1,5 @@
+import threading, sys
+t = threading.Thread(target=sys.exit, args=(9,))
+t.start()
+t.join()
+print("only the thread left")

@@ -1,0 +1,3 @@
+import threading
+threading.Timer(0.4, print, ["tick"]).start()
+print("tock")

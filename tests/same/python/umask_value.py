@@ -1,0 +1,3 @@
+import os
+old = os.umask(0)
+print(oct(old))

@@ -1,0 +1,3 @@
+# In __main__ a DeprecationWarning is shown.
+import warnings
+warnings.warn("old", DeprecationWarning)

@@ -1,0 +1,4 @@
+import warnings
+print("__warningregistry__" in globals())
+warnings.warn("x")
+print("__warningregistry__" in globals())

@@ -1,0 +1,2 @@
+open("/dev/null")
+print("no ResourceWarning by default")
