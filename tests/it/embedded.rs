@@ -1,6 +1,8 @@
 //! The engines in the binary run with nothing installed: `PATH` is an empty folder here.
 
+mod formats;
 mod script;
+mod walls;
 
 use serde_json::{Value, json};
 
@@ -186,101 +188,6 @@ fn a_failure_has_a_kind_and_a_line() {
 }
 
 #[test]
-fn an_endless_program_is_ended_and_what_it_printed_is_kept() {
-    let Some(hotcell) = anyone() else { return };
-    for (language, code) in [
-        ("javascript", "console.log('before'); for (;;);"),
-        // No call is made in there, so nothing inside could stop it.
-        ("javascript", "console.log('before'); new Array(3e8) + ''"),
-        ("lua", "print('before') while true do end"),
-        (
-            "sql",
-            ".headers off\nselect 'before'; with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n;",
-        ),
-        ("jq", "\"before\", last(repeat(1))"),
-        ("wat", "(module (func (export \"f\") (loop br 0)))"),
-    ] {
-        let arguments = ["--json", "--timeout", "1", "-l", language, "-c", code];
-        let record = run(&hotcell, "null", &arguments).json();
-        assert_eq!(record["status"], "timeout", "{language}: {record}");
-        let kept = record["stdout"].as_str().unwrap_or_default();
-        assert!(
-            language == "wat" || language == "jq" || kept.contains("before"),
-            "{language}: {record}"
-        );
-    }
-}
-
-#[test]
-fn a_program_that_takes_all_memory_is_out_of_it() {
-    let Some(hotcell) = anyone() else { return };
-    for (language, code) in [
-        (
-            "javascript",
-            "const all = []; for (;;) all.push(new Array(1000).fill(1))",
-        ),
-        (
-            "lua",
-            "local all = {} while true do all[#all + 1] = string.rep('x', 100000) .. #all end",
-        ),
-        (
-            "sql",
-            "create table t(a); with recursive n(i) as (select 1 union all select i + 1 from n) insert into t select zeroblob(100000) from n;",
-        ),
-    ] {
-        let arguments = ["--json", "--memory", "96m", "-l", language, "-c", code];
-        let record = run(&hotcell, "", &arguments).json();
-        assert_eq!(record["status"], "memory", "{language}: {record}");
-    }
-}
-
-#[test]
-fn rows_are_printed_as_a_list_a_table_or_json() {
-    let Some(hotcell) = anyone() else { return };
-    let code = "select 1 as n, 'two, three' as words, null as none_ union all select 2.0, 'é', 4;";
-    let sql = |before: &str, args: &[&str]| {
-        let code = format!("{before}{code}");
-        run(
-            &hotcell,
-            "",
-            &[&["-l", "sql", "-c", &code, "--"], args].concat(),
-        )
-        .whole()
-    };
-    assert_eq!(
-        sql("", &[]),
-        well("n|words|none_\n1|two, three|\n2.0|é|4\n")
-    );
-    let json = "[{\"n\":1,\"words\":\"two, three\",\"none_\":null},\n{\"n\":2.0,\"words\":\"é\",\"none_\":4}]\n";
-    assert_eq!(sql("", &["--json"]), well(json));
-    assert_eq!(sql(".mode json\n", &[]), well(json));
-    assert_eq!(
-        sql(".mode csv\n", &[]),
-        well("n,words,none_\n1,\"two, three\",\n2.0,é,4\n")
-    );
-    let table = "+-----+------------+-------+\n| n   | words      | none_ |\n+-----+------------+-------+\n\
-                 | 1   | two, three |       |\n| 2.0 | é          | 4     |\n+-----+------------+-------+\n";
-    assert_eq!(sql(".mode table\n", &[]), well(table));
-}
-
-#[test]
-fn a_drawing_becomes_a_png() {
-    let Some(hotcell) = anyone() else { return };
-    let code = "<svg xmlns='http://www.w3.org/2000/svg' width='12' height='7'><rect width='12' height='7' fill='red'/></svg>";
-    let answer = run(&hotcell, "", &["-l", "svg", "-c", code, "--", "-"]);
-    assert_eq!(answer.code, Some(0), "{}", answer.err());
-    let (signature, rest) = answer.stdout.split_at(8);
-    assert_eq!(signature, b"\x89PNG\r\n\x1a\n");
-    // The first chunk holds width and height.
-    assert_eq!(&rest[4..16], b"IHDR\0\0\0\x0c\0\0\0\x07");
-    assert_eq!(
-        said(&hotcell, "svg", code),
-        well(""),
-        "else it is a file beside it"
-    );
-}
-
-#[test]
 fn an_engine_is_chosen_by_name_and_only_where_there_is_one() {
     let Some(hotcell) = anyone() else { return };
     let code = "console.log(process.versions.quickjs !== undefined)";
@@ -323,39 +230,5 @@ fn an_engine_is_chosen_by_name_and_only_where_there_is_one() {
             "{id}"
         );
         assert!(row["version"].is_string(), "{id}");
-    }
-}
-
-#[test]
-fn nothing_that_an_engine_starts_can_reach_our_binary() {
-    for hotcell in everyone() {
-        // Control: what it starts can read its own program, by the same kind of path.
-        let code = "os.execute('/bin/head -c 4 /proc/self/exe | /usr/bin/od -An -c')\n\
-                    print(os.execute('/bin/head -c 4 /proc/' .. io.open('/proc/self/stat'):read('n') .. '/exe'))\n\
-                    print(io.open('/proc/self/exe', 'r+'))";
-        let answer = run(&hotcell, "", &["-l", "lua", "-c", code]);
-        let lines: Vec<String> = answer.out().lines().map(str::to_owned).collect();
-        assert!(
-            lines[0].contains("E   L   F"),
-            "{} {}",
-            answer.out(),
-            answer.err()
-        );
-        assert_eq!(
-            lines[1],
-            "nil\texit\t1",
-            "{} {}",
-            answer.out(),
-            answer.err()
-        );
-        assert!(
-            lines[2].starts_with("nil\t/proc/self/exe: "),
-            "{}",
-            answer.out()
-        );
-        assert!(answer.err().contains("/exe"), "{}", answer.err());
-        // A cell whose program is another has no descriptor of it.
-        let open = hotcell.run(&["-l", "sh", "-c", "ls /proc/self/fd | tr '\\n' ' '"]);
-        assert_eq!(open.out(), "0 1 2 3 ", "{}", open.err());
     }
 }

@@ -3,24 +3,28 @@
 //! Most of that world is JavaScript itself (`js/lib`); here are the calls it needs, and
 //! the event loop.
 
+mod address;
 mod host;
 mod modules;
 mod node;
+mod report;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::env;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
 
 use rquickjs::{
-    CatchResultExt, CaughtError, Context, Ctx, Function, Module, Object, Promise, Runtime, Value,
+    CatchResultExt, CaughtError, Context, Ctx, Function, Object, Promise, Runtime, Value,
 };
 
-use super::{Failed, Program, line_at, ours};
-use crate::script::{self, Broken, Dialect, Places};
+use super::{Failed, Program, ours};
+use crate::script::{self, Broken, Dialect, Places, Script};
 
 /// What a program's recursion may use of the thread's stack before it is a RangeError.
 /// The crate takes anything larger for "no limit".
@@ -33,13 +37,21 @@ const CONTROL: &str = "__hotcell";
 pub const VERSION: &str = "0.16.2";
 
 pub use node::for_node;
+use report::{not_a_program, thrown, uncaught};
 
 /// What is known of the program's files while it runs.
 pub struct Files {
     main: PathBuf,
     dialect: Dialect,
+    /// The main program as it was read to see what it is, until it is started.
+    first: RefCell<Option<Script>>,
     /// Of every file that was rewritten or wrapped.
     places: RefCell<HashMap<String, Written>>,
+}
+
+enum Unreadable {
+    File(io::Error),
+    Broken(Broken),
 }
 
 /// How a file's text differs from its source.
@@ -63,9 +75,11 @@ fn run(program: &Program, dialect: Dialect) -> Result<u8, Failed> {
     let main = folder.join(&program.file);
     let script = script::read(&main, source, dialect)
         .map_err(|broken| not_a_program(&main, source, &broken))?;
+    let is_module = script.is_module;
     let files = Rc::new(Files {
         main: main.clone(),
         dialect,
+        first: RefCell::new(Some(script)),
         places: RefCell::default(),
     });
 
@@ -90,19 +104,12 @@ fn run(program: &Program, dialect: Dialect) -> Result<u8, Failed> {
             .catch(&ctx)
             .map_err(broken)?;
         let name = main.to_string_lossy().into_owned();
-        let started = if script.is_module {
-            files.remember(&name, script.places, 0);
-            Module::declare(ctx.clone(), name.as_str(), script.code)
-                .and_then(|module| {
-                    module.meta()?.set("url", format!("file://{name}"))?;
-                    module.eval()
-                })
-                .map(|(_, promise)| Some(promise))
+        let started = if is_module {
+            modules::start(&ctx, &files, &name).map(Some)
         } else {
-            // Read again by its name: that is the way of every script.
             let start: rquickjs::Result<Function> = control.get("main");
             start
-                .and_then(|start| start.call::<_, ()>((name, source)))
+                .and_then(|start| start.call::<_, ()>((name,)))
                 .map(|()| None)
         };
         let result = started
@@ -190,69 +197,17 @@ fn rejected<'js>(ctx: Ctx<'js>, promise: Value<'js>, reason: Value<'js>, is_hand
     drop(told);
 }
 
-/// Something thrown that nobody caught, in node's words.
-fn thrown<'js>(control: &Object<'js>, error: CaughtError<'js>, files: &Files) -> Failed {
-    let value = match error {
-        CaughtError::Exception(exception) => exception.into_object().into_value(),
-        CaughtError::Value(value) => value,
-        CaughtError::Error(error) => return uncaught(&format!("Error: {error}"), files),
-    };
-    // At its memory limit QuickJS throws null, for it has no room for an error.
-    let text = control
-        .get::<_, Function>("report")
-        .and_then(|report| report.call::<_, String>((value, false)));
-    uncaught(
-        &text.unwrap_or_else(|_| "Uncaught exception".to_owned()),
-        files,
-    )
-}
-
-/// Puts the place where it was thrown before the text of an error, as node does.
-fn uncaught(text: &str, files: &Files) -> Failed {
-    let folder = files.main.parent().unwrap_or(Path::new("/"));
-    let place = text.lines().find_map(|line| {
-        let at = line.trim_start().strip_prefix("at ")?;
-        let at = at
-            .rsplit_once('(')
-            .map_or(at, |(_, at)| at)
-            .trim_end_matches(')');
-        let (rest, column) = at.rsplit_once(':')?;
-        let (file, line) = rest.rsplit_once(':')?;
-        let known = Path::new(file).starts_with(folder);
-        known.then_some((file, line.parse().ok()?, column.parse().ok()?))
-    });
-    let Some((file, line, column)) = place else {
-        return Failed {
-            code: 1,
-            message: text.to_owned(),
-        };
-    };
-    let source = std::fs::read_to_string(file).unwrap_or_default();
-    Failed {
-        code: 1,
-        message: format!("{}{text}", quote(file, &source, line, column)),
-    }
-}
-
-fn not_a_program(path: &Path, source: &str, broken: &Broken) -> Failed {
-    let before = &source[..source.floor_char_boundary(broken.offset)];
-    let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1) + 1;
-    let line = line_at(source.as_bytes(), before.len());
-    let place = quote(&path.to_string_lossy(), source, line, column);
-    Failed {
-        code: 1,
-        message: format!("{place}SyntaxError: {}", broken.message),
-    }
-}
-
-/// A line of the source with a mark below the column.
-fn quote(file: &str, source: &str, line: usize, column: usize) -> String {
-    let text = source.lines().nth(line - 1).unwrap_or_default();
-    let mark = " ".repeat(column.saturating_sub(1).min(text.len()));
-    format!("{file}:{line}\n{text}\n{mark}^\n\n")
-}
-
 impl Files {
+    /// A file as QuickJS can take it.
+    fn read(&self, path: &Path) -> Result<Script, Unreadable> {
+        let first = self.first.borrow_mut().take_if(|_| path == self.main);
+        if let Some(script) = first {
+            return Ok(script);
+        }
+        let source = fs::read_to_string(path).map_err(Unreadable::File)?;
+        script::read(path, &source, self.dialect(path)).map_err(Unreadable::Broken)
+    }
+
     fn remember(&self, name: &str, places: Places, prefix: u32) {
         let written = Written { places, prefix };
         self.places.borrow_mut().insert(name.to_owned(), written);

@@ -21,20 +21,16 @@ pub const VERSION: &str = "3.54.1";
 pub fn run(program: &Program) -> Result<u8, Failed> {
     let source = program.text()?;
     let mut session = Session::new(program)?;
-    let mut start = 0;
     for (offset, piece) in pieces(source) {
-        debug_assert!(offset >= start);
-        start = offset;
         let result = match piece {
             Piece::Command(line) => match session.command(line) {
                 Ok(Some(code)) => return Ok(code),
                 Ok(None) => Ok(()),
                 Err(message) => Err((offset, message)),
             },
-            Piece::Statements(text) => session.statements(text).map_err(|failed| {
-                let (within, message) = failed;
-                (offset + within, message)
-            }),
+            Piece::Statements(text) => session
+                .statements(text)
+                .map_err(|(within, message)| (offset + within, message)),
         };
         result.map_err(|(offset, message)| {
             let line = line_at(source.as_bytes(), offset);
@@ -155,7 +151,7 @@ impl Session {
         for at in 1..=statement.parameter_count() {
             statement.raw_bind_parameter(at, self.args.get(at - 1))?;
         }
-        let names = statement.column_names().into_iter();
+        let names = statement.column_names();
         let names: Vec<String> = names.map(str::to_owned).collect();
         let mut rows = statement.raw_query();
         let mut output = io::BufWriter::new(io::stdout().lock());

@@ -8,11 +8,9 @@ use std::time::Instant;
 
 use rquickjs::context::EvalOptions;
 use rquickjs::{Coerced, Ctx, Exception, Function, Object, Result, TypedArray, Value};
-use url::Url;
 
-use super::modules;
-use super::{Files, Program};
-use crate::script;
+use super::{Files, Program, Unreadable};
+use super::{address, modules};
 
 /// Before a script, on its first line: what node hands to each.
 const WRAPPER: &str = "(function (exports, require, module, __filename, __dirname) { ";
@@ -67,26 +65,18 @@ fn places<'js>(ctx: &Ctx<'js>, host: &Object<'js>, files: &Rc<Files>) -> Result<
     };
     host.set("resolve", Function::new(ctx.clone(), resolve)?)?;
     let known = files.clone();
-    let compile = move |ctx: Ctx<'js>, name: String, source: Option<String>| {
-        compile(&ctx, &known, name, source)
-    };
+    let compile = move |ctx: Ctx<'js>, name: String| compile(&ctx, &known, name);
     host.set("compile", Function::new(ctx.clone(), compile)?)
 }
 
 /// A script as the function that node makes of it.
-fn compile<'js>(
-    ctx: &Ctx<'js>,
-    files: &Files,
-    name: String,
-    source: Option<String>,
-) -> Result<Value<'js>> {
-    let path = Path::new(&name);
-    let source = match source {
-        Some(source) => source,
-        None => fs::read_to_string(path).map_err(|error| refused(ctx, &error, "open", &name))?,
-    };
-    let script = script::read(path, &source, files.dialect(path))
-        .map_err(|broken| Exception::throw_syntax(ctx, &format!("{} ({name})", broken.message)))?;
+fn compile<'js>(ctx: &Ctx<'js>, files: &Files, name: String) -> Result<Value<'js>> {
+    let script = files.read(Path::new(&name)).map_err(|why| match why {
+        Unreadable::File(error) => refused(ctx, &error, "open", &name),
+        Unreadable::Broken(broken) => {
+            Exception::throw_syntax(ctx, &format!("{} ({name})", broken.message))
+        }
+    })?;
     // A `#!` line is a comment only where a program starts.
     let code = match script.code.strip_prefix("#!") {
         Some(rest) => format!("//{rest}"),
@@ -198,48 +188,7 @@ fn text<'js>(ctx: &Ctx<'js>, host: &Object<'js>) -> Result<()> {
         TypedArray::<u8>::new(ctx, bytes)
     };
     host.set("random", Function::new(ctx.clone(), random)?)?;
-    host.set("url", Function::new(ctx.clone(), url)?)
-}
-
-/// The parts of an address, in the order of `url.js`, after one was set; none if it is no address.
-fn url(
-    text: String,
-    base: Option<String>,
-    part: Option<String>,
-    value: Option<String>,
-) -> Option<Vec<String>> {
-    let base = base.map(|base| Url::parse(&base)).transpose().ok()?;
-    let mut url = Url::options().base_url(base.as_ref()).parse(&text).ok()?;
-    if let (Some(part), Some(value)) = (part, value) {
-        use url::quirks;
-        // A part that cannot be set so stays as it is, like in a browser.
-        match part.as_str() {
-            "protocol" => drop(quirks::set_protocol(&mut url, &value)),
-            "username" => drop(quirks::set_username(&mut url, &value)),
-            "password" => drop(quirks::set_password(&mut url, &value)),
-            "host" => drop(quirks::set_host(&mut url, &value)),
-            "hostname" => drop(quirks::set_hostname(&mut url, &value)),
-            "port" => drop(quirks::set_port(&mut url, &value)),
-            "pathname" => quirks::set_pathname(&mut url, &value),
-            "search" => quirks::set_search(&mut url, &value),
-            "hash" => quirks::set_hash(&mut url, &value),
-            _ => {}
-        }
-    }
-    use url::quirks;
-    Some(vec![
-        quirks::href(&url).to_owned(),
-        quirks::origin(&url),
-        quirks::protocol(&url).to_owned(),
-        quirks::username(&url).to_owned(),
-        quirks::password(&url).to_owned(),
-        quirks::host(&url).to_owned(),
-        quirks::hostname(&url).to_owned(),
-        quirks::port(&url).to_owned(),
-        quirks::pathname(&url).to_owned(),
-        quirks::search(&url).to_owned(),
-        quirks::hash(&url).to_owned(),
-    ])
+    host.set("url", Function::new(ctx.clone(), address::parts)?)
 }
 
 /// A byte for each character: how bytes come from JavaScript.

@@ -7,10 +7,9 @@ use std::rc::Rc;
 use rquickjs::context::EvalOptions;
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
-use rquickjs::{Ctx, Exception, Function, Module, Object, Result};
+use rquickjs::{Ctx, Exception, Function, Module, Object, Promise, Result};
 
-use super::{CONTROL, Files};
-use crate::script;
+use super::{CONTROL, Files, Unreadable};
 
 pub struct Modules(pub Rc<Files>);
 
@@ -123,19 +122,20 @@ impl Loader for Modules {
                 names.transpose()?.unwrap_or_default(),
             )
         } else {
-            let text = std::fs::read_to_string(path).map_err(|error| {
-                Exception::throw_message(ctx, &format!("Cannot read '{name}': {error}"))
-            })?;
-            let is_data = path.extension().is_some_and(|ending| ending == "json");
-            if is_data {
-                format!(
-                    "export default JSON.parse({});",
-                    serde_json::Value::from(text)
-                )
-            } else {
-                let script = script::read(path, &text, self.0.dialect(path)).map_err(|broken| {
+            let unreadable = |why| match why {
+                Unreadable::File(error) => {
+                    Exception::throw_message(ctx, &format!("Cannot read '{name}': {error}"))
+                }
+                Unreadable::Broken(broken) => {
                     Exception::throw_syntax(ctx, &format!("{} ({name})", broken.message))
-                })?;
+                }
+            };
+            if path.extension().is_some_and(|ending| ending == "json") {
+                let text = std::fs::read_to_string(path).map_err(Unreadable::File);
+                let text = serde_json::Value::from(text.map_err(unreadable)?);
+                format!("export default JSON.parse({text});")
+            } else {
+                let script = self.0.read(path).map_err(unreadable)?;
                 if script.is_module {
                     self.0.remember(name, script.places, 0);
                     script.code
@@ -144,11 +144,24 @@ impl Loader for Modules {
                 }
             }
         };
-        let module = Module::declare(ctx.clone(), name, source)?;
-        let meta: Object = module.meta()?;
-        meta.set("url", format!("file://{name}"))?;
-        Ok(module)
+        declare(ctx, name, source)
     }
+}
+
+/// Starts the main program as a module; what its end is promised by.
+pub fn start<'js>(ctx: &Ctx<'js>, files: &Files, name: &str) -> Result<Promise<'js>> {
+    let script = files.read(Path::new(name));
+    // It was read before; only its file could be gone.
+    let script = script.map_err(|_| Exception::throw_message(ctx, "it cannot be read"))?;
+    files.remember(name, script.places, 0);
+    Ok(declare(ctx, name, script.code)?.eval()?.1)
+}
+
+fn declare<'js>(ctx: &Ctx<'js>, name: &str, source: String) -> Result<Module<'js, Declared>> {
+    let module = Module::declare(ctx.clone(), name, source)?;
+    let meta: Object = module.meta()?;
+    meta.set("url", format!("file://{name}"))?;
+    Ok(module)
 }
 
 fn builtin<'js>(ctx: &Ctx<'js>, name: &str) -> Result<Option<Object<'js>>> {

@@ -159,11 +159,12 @@
     },
     // Runs one timer that is due. How long until the next, in milliseconds; -1 for never.
     turn() {
-      let next = null;
+      let [next, isWaitedFor] = [null, false];
       for (const [id, timer] of timers) {
+        isWaitedFor ||= !timer.weak;
         if (!next || timer.due < next.timer.due) next = { id, timer };
       }
-      if (!next || [...timers.values()].every((timer) => timer.weak)) return -1;
+      if (!isWaitedFor) return -1;
       const wait = next.timer.due - host.now();
       if (wait > 0) return wait;
       if (next.timer.every) next.timer.due = host.now() + next.timer.every;
@@ -188,8 +189,8 @@
     exitCode(code) {
       return loaded.has('node') ? library('node').leave(code) : code;
     },
-    main(file, source) {
-      return library('node').runScript(file, source);
+    main(file) {
+      return library('node').runScript(file);
     },
     builtin(name) {
       return library('node').builtin(name);

@@ -239,14 +239,14 @@
     require.main = main;
     return require;
   };
-  const load = (path, source) => {
+  const load = (path, isMain) => {
     if (cache[path]) return cache[path];
     const module = (cache[path] = { id: path, filename: path, exports: {}, loaded: false, children: [], paths: [] });
     if (path.endsWith('.json')) {
       module.exports = JSON.parse(text(host.readFile(path)));
     } else {
-      const body = host.compile(path, source ?? null);
-      if (source !== undefined) main = module;
+      if (isMain) main = module;
+      const body = host.compile(path);
       body.call(module.exports, module.exports, requireFrom(path), module, path, path.replace(/\/[^/]*$/, '') || '/');
     }
     module.loaded = true;
@@ -256,7 +256,7 @@
 
   return {
     process, crypto, leave, builtin, Event, EventTarget, AbortController, AbortSignal,
-    runScript: (file, source) => void load(file, source),
+    runScript: (file) => void load(file, true),
     load: (path) => load(path).exports,
   };
 });
