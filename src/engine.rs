@@ -165,6 +165,15 @@ impl Engine {
         }
     }
 
+    /// Leaves with the process: waits for the cells, and leaves the rest to the kernel
+    /// and the sweeper, which end and remove it when this process is gone.
+    pub fn leave(self) {
+        if let Some(host) = &*self.lock_host() {
+            host.settle();
+        }
+        std::mem::forget(self);
+    }
+
     fn host(&self) -> Result<Arc<Host>, JailError> {
         let mut host = self.lock_host();
         if let Some(host) = &*host {

@@ -130,9 +130,7 @@ pub fn main(arguments: Arguments, engine: Option<Engine>) -> ExitCode {
     let result = engine
         .warm_up(&plan)
         .and_then(|()| runtime.block_on(execute(&engine, &plan, stdin, requirement, json)));
-    // What is left of the cell ends with this process, and nobody waits for that: the
-    // kernel kills it, and the sweeper removes its groups.
-    std::mem::forget(engine);
+    engine.leave();
     report(&plan, result, json)
 }
 

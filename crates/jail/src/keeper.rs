@@ -58,15 +58,25 @@ enum Work {
         answer: Sender<Result<Arc<Door>, JailError>>,
     },
     Bury(Box<Dying>),
+    /// Answered, by being dropped, when no cell is left to bury.
+    Settle(Sender<()>),
 }
 
 /// The way to a spawner: requests can be sent while it still builds its root.
 pub struct Door {
     pub control: OwnedFd,
+    /// Whether somebody will remove the groups of its cells if we cannot.
+    swept: OnceLock<bool>,
     built: OnceLock<Result<(), Option<Failed>>>,
 }
 
 impl Door {
+    /// Whether a sweeper waits, or none is needed: before that no group may be made.
+    /// Waits until it is known.
+    pub fn has_sweeper(&self) -> bool {
+        *self.swept.wait()
+    }
+
     /// Why the spawner never got as far as making cells, if it did not. Waits until
     /// that is known.
     pub fn failure(&self) -> Option<Failed> {
@@ -93,6 +103,7 @@ impl Keeper {
                     starting: Vec::new(),
                     spawners: Vec::new(),
                     dying: Vec::new(),
+                    settling: Vec::new(),
                 }
                 .run();
             })?;
@@ -120,6 +131,13 @@ impl Keeper {
 
     pub fn bury(&self, dying: Dying) {
         self.tell(Work::Bury(Box::new(dying)));
+    }
+
+    /// Waits until every cell that was to be buried is gone.
+    pub fn settle(&self) {
+        let (settled, answered) = mpsc::channel();
+        self.tell(Work::Settle(settled));
+        let _ = answered.recv();
     }
 
     fn tell(&self, work: Work) {
@@ -153,6 +171,7 @@ struct Loop {
     starting: Vec<Starting>,
     spawners: Vec<Spawner>,
     dying: Vec<Grave>,
+    settling: Vec<Sender<()>>,
 }
 
 /// A spawner, by what it is now: it may go on as another process. Ended when dropped.
@@ -239,6 +258,9 @@ impl Loop {
                 self.spawners.iter().for_each(Spawner::kill);
             }
             self.dying.retain_mut(Grave::is_occupied);
+            if self.dying.is_empty() {
+                self.settling.clear();
+            }
             self.spawners.retain(|spawner| !spawner.is_gone());
             if !open && self.dying.is_empty() {
                 break;
@@ -269,6 +291,7 @@ impl Loop {
                     since: Instant::now(),
                     kills: 0,
                 }),
+                Ok(Work::Settle(settled)) => self.settling.push(settled),
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => return false,
             }
@@ -281,8 +304,15 @@ impl Loop {
         let over = |starting: &mut Starting| starting.is_over(&mut sweeper);
         let over = self.starting.extract_if(.., over);
         self.spawners.extend(over.map(|starting| starting.spawner));
-        if let (Some(pidfd), Some(waiting)) = (sweeper, &mut self.sweeper) {
-            waiting.pidfd = Some(pidfd);
+        match &mut self.sweeper {
+            Some(waiting) if waiting.pidfd.is_none() => {
+                waiting.pidfd = sweeper;
+                if waiting.pidfd.is_none() && self.starting.is_empty() {
+                    // Its spawner ended before it: the next one brings another.
+                    self.sweeper = None;
+                }
+            }
+            _ => {}
         }
         if let (true, Some(groups)) = (self.starting.is_empty(), &self.groups)
             && !self.cleared
@@ -321,7 +351,7 @@ impl Loop {
     fn start_spawner(
         &mut self,
         mut spec: SpawnerSpec,
-        groups: &Arc<Groups>,
+        groups: &Groups,
     ) -> Result<Arc<Door>, JailError> {
         let Launched { spawner, control } = match self.launched.take() {
             Some(launched) => launched,
@@ -330,6 +360,10 @@ impl Loop {
         // A sweeper comes with the first spawner, and no group is made before it is
         // there: none of them can outlive us.
         let mut lifeline = None;
+        while matches!(&self.sweeper, Some(sweeper) if sweeper.pidfd.is_none()) {
+            self.wait();
+            self.listen();
+        }
         if self.sweeper.is_none() {
             spec.sweep = groups.cgroups.directories();
         }
@@ -343,25 +377,24 @@ impl Loop {
         let leaf = groups.cgroups.leaf();
         fds.extend(leaf.iter().map(AsFd::as_fd));
         wire::send(control.as_fd(), b"spec", &fds).map_err(JailError::Talk)?;
-        if let Some((_, lifeline)) = lifeline {
-            self.sweeper = Some(Sweeper {
-                pidfd: None,
-                lifeline,
-            });
-        }
         let door = Arc::new(Door {
             control,
+            swept: OnceLock::new(),
             built: OnceLock::new(),
         });
-        if self.sweeper.is_none() {
-            // There is nothing to sweep.
-            groups.allow();
+        match lifeline {
+            Some((_, lifeline)) => {
+                self.sweeper = Some(Sweeper {
+                    pidfd: None,
+                    lifeline,
+                });
+            }
+            None => drop(door.swept.set(true)),
         }
         self.starting.push(Starting {
             spawner,
             door: door.clone(),
             uid_base: spec.uid_base,
-            groups: groups.clone(),
         });
         Ok(door)
     }
@@ -372,7 +405,6 @@ struct Starting {
     spawner: Spawner,
     door: Arc<Door>,
     uid_base: Option<u32>,
-    groups: Arc<Groups>,
 }
 
 impl Starting {
@@ -382,7 +414,7 @@ impl Starting {
             match wire::receive(self.door.control.as_fd(), RecvFlags::DONTWAIT) {
                 Ok(Some(message)) if message.bytes == SWEEPING => {
                     *sweeper = message.fds.into_iter().next();
-                    self.groups.allow();
+                    let _ = self.door.swept.set(sweeper.is_some());
                 }
                 Ok(Some(message)) => match self.heed(message) {
                     Ok(true) => break Ok(()),
@@ -398,7 +430,7 @@ impl Starting {
         }
         let _ = self.door.built.set(built);
         // Whoever waits to make a group must not wait for a sweeper that never comes.
-        self.groups.allow();
+        let _ = self.door.swept.set(false);
         true
     }
 

@@ -5,7 +5,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, Gid, Uid};
@@ -32,16 +32,9 @@ pub struct Host {
 pub struct Groups {
     pub cgroups: Cgroups,
     slots: Slots,
-    /// Set when a sweeper waits, or none is needed.
-    allowed: OnceLock<()>,
 }
 
 impl Groups {
-    /// Lets groups be made.
-    pub fn allow(&self) {
-        let _ = self.allowed.set(());
-    }
-
     /// Removes all that no cell uses; whether nothing of ours is left then.
     pub fn remove(&self) -> bool {
         self.slots.remove_groups() && self.cgroups.mode() == Mode::V1
@@ -75,13 +68,17 @@ impl Host {
         let groups = Arc::new(Groups {
             cgroups,
             slots: Slots::default(),
-            allowed: OnceLock::new(),
         });
         Ok(Self {
             keeper: Keeper::start(first).map_err(JailError::Spawner)?,
             groups,
             uids,
         })
+    }
+
+    /// Waits until the cells that were dropped are gone.
+    pub fn settle(&self) {
+        self.keeper.settle();
     }
 
     /// Which control groups bound the cells, and why not better ones.
@@ -124,7 +121,7 @@ impl Jail {
     /// `stdio` are the program's ends of the standard streams.
     pub fn spawn(&self, policy: &Policy, stdio: [OwnedFd; 3]) -> Result<Cell, JailError> {
         let spawner = self.spawner()?;
-        let lease = Lease::take(&self.host.groups)?;
+        let lease = Lease::take(&self.host.groups, &spawner)?;
         if let Some(group) = &lease.group {
             group.limit(&policy.limits).map_err(JailError::Cgroup)?;
         }
@@ -348,7 +345,7 @@ pub struct Lease {
 }
 
 impl Lease {
-    fn take(groups: &Arc<Groups>) -> Result<Self, JailError> {
+    fn take(groups: &Arc<Groups>, spawner: &Door) -> Result<Self, JailError> {
         let (slot, group) = groups.slots.take().ok_or(JailError::NoSlot)?;
         let mut lease = Self {
             groups: groups.clone(),
@@ -357,7 +354,9 @@ impl Lease {
             given_up: false,
         };
         if lease.group.is_none() && groups.cgroups.mode() != Mode::None {
-            groups.allowed.wait();
+            if !spawner.has_sweeper() {
+                return Err(spawner.failure().map_or(JailError::SpawnerGone, Into::into));
+            }
             let group = groups.cgroups.group(slot).map_err(JailError::Cgroup)?;
             lease.group = Some(group);
         }
