@@ -1,4 +1,4 @@
-//! The engines in our own binary as runtimes, and the choice between one and a
+//! The engines that come with hotcell as runtimes, and the choice between one and a
 //! program of the host.
 
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ impl Runtime {
         Self {
             command: engine.to_owned(),
             path: PathBuf::from(EMBEDDED),
-            program: jail::OWN_BINARY.to_owned(),
+            program: jail::ENGINE.to_owned(),
             prefix: None,
             libraries: Vec::new(),
             way: way.clone(),
@@ -25,7 +25,7 @@ impl Runtime {
 
     /// Whether the program needs nothing of this host.
     pub fn is_embedded(&self) -> bool {
-        self.program == jail::OWN_BINARY
+        self.program == jail::ENGINE
     }
 
     /// How an engine is started, if one is. All are started alike, so a definition
@@ -33,7 +33,7 @@ impl Runtime {
     pub fn engine_command(&self, file: &str, args: &[String]) -> Option<Vec<String>> {
         let engine = self.way.embedded.as_deref()?;
         let real = (!self.is_embedded()).then_some(self.program.as_str());
-        let ours = [jail::OWN_BINARY, engine, file].into_iter().chain(real);
+        let ours = [jail::ENGINE, engine, file].into_iter().chain(real);
         let args = args.iter().map(String::as_str);
         Some(ours.chain(args).map(str::to_owned).collect())
     }

@@ -29,7 +29,7 @@ pub struct Runtime {
     pub command: String,
     /// The real program on the host: no link, no shim.
     pub path: PathBuf,
-    /// The same program's absolute path in a cell; for an engine of ours, the word for our own binary.
+    /// The same program's absolute path in a cell; for an engine of ours, the word for all of them.
     pub program: String,
     /// What the cell must see beyond `/usr`.
     pub prefix: Option<Tree>,

@@ -29,7 +29,7 @@ pub struct RunPlan {
     pub runtime: Runtime,
     /// What the cell sees of the host beyond `/usr`.
     pub trees: Vec<Tree>,
-    /// The first is an absolute path inside the cell, or the word for our own binary.
+    /// The first is an absolute path inside the cell, or the word for the engines.
     pub argv: Vec<String>,
     /// The whole environment of the program.
     pub env: BTreeMap<String, String>,

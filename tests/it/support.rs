@@ -121,10 +121,18 @@ impl Hotcell {
         for name in ["bin", "home", "tmp"] {
             hotcell.make_folder(name);
         }
-        let binary = Path::new(env!("CARGO_BIN_EXE_hotcell"));
-        // The same file system is not a given, and a copy is 50 MB.
-        if fs::hard_link(binary, hotcell.binary()).is_err() {
-            fs::copy(binary, hotcell.binary()).expect("a copy of the binary");
+        let binaries = [
+            (env!("CARGO_BIN_EXE_hotcell"), hotcell.binary()),
+            (
+                env!("CARGO_BIN_EXE_hotcell-engines"),
+                hotcell.place("bin/hotcell-engines"),
+            ),
+        ];
+        for (binary, place) in binaries {
+            // The same file system is not a given, and a copy is 50 MB.
+            if fs::hard_link(binary, &place).is_err() {
+                fs::copy(binary, place).expect("a copy of the binary");
+            }
         }
         hotcell
     }

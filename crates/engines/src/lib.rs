@@ -1,10 +1,9 @@
-//! The interpreters in the binary: they need nothing installed, and run in a cell,
+//! The interpreters that come with hotcell: they need nothing installed, and run in a cell,
 //! never in the server's process.
 //!
-//! A cell's program is this same binary with [`hook`]'s word as its name, then the
-//! engine, the program's file and its arguments. What an engine prints and how it
-//! ends is meant to look like the real runtime of the language, so that one
-//! definition describes the failures of both.
+//! A cell's program is the binary `hotcell-engines` with the engine, the program's file
+//! and its arguments. What an engine prints and how it ends is meant to look like the
+//! real runtime of the language, so that one definition describes the failures of both.
 
 mod jq;
 mod js;
@@ -16,7 +15,6 @@ mod sql;
 mod svg;
 mod wasm;
 
-use std::env;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -40,20 +38,38 @@ struct Failed {
 /// Runs a program to its end; the exit code.
 type Engine = fn(&Program) -> Result<u8, Failed>;
 
-/// Name, version, and what it does. The versions are those that `Cargo.toml` pins.
-const ENGINES: &[(&str, &str, Engine)] = &[
-    ("jaq", "3.1.2", jq::run),
-    ("lua", "5.4", lua::run),
-    ("oxc", "0.146.0", js::for_node),
-    ("quickjs", js::VERSION, js::javascript),
-    ("quickjs-typescript", js::VERSION, js::typescript),
-    ("resvg", "0.49.0", svg::run),
-    ("sass", "0.13.4", sass::sass),
-    ("scss", "0.13.4", sass::scss),
-    ("sqlite", sql::VERSION, sql::run),
-    ("steel", "0.8.3", scheme::run),
-    ("wasmi", "2.0.0", wasm::run),
+/// Name and version, as `Cargo.toml` pins it. Apart from the engines themselves, so that
+/// who only asks for names is not linked with them.
+const VERSIONS: &[(&str, &str)] = &[
+    ("jaq", "3.1.2"),
+    ("lua", "5.4"),
+    ("oxc", "0.146.0"),
+    ("quickjs", js::VERSION),
+    ("quickjs-typescript", js::VERSION),
+    ("resvg", "0.49.0"),
+    ("sass", "0.13.4"),
+    ("scss", "0.13.4"),
+    ("sqlite", sql::VERSION),
+    ("steel", "0.8.3"),
+    ("wasmi", "2.0.0"),
 ];
+
+fn engine(name: &str) -> Option<Engine> {
+    Some(match name {
+        "jaq" => jq::run,
+        "lua" => lua::run,
+        "oxc" => js::for_node,
+        "quickjs" => js::javascript,
+        "quickjs-typescript" => js::typescript,
+        "resvg" => svg::run,
+        "sass" => sass::sass,
+        "scss" => sass::scss,
+        "sqlite" => sql::run,
+        "steel" => scheme::run,
+        "wasmi" => wasm::run,
+        _ => return None,
+    })
+}
 
 /// Parsers here recurse as deeply as a program is nested. Only what is used is taken.
 const STACK: usize = 256 << 20;
@@ -66,27 +82,19 @@ pub fn exists(name: &str) -> bool {
 }
 
 pub fn names() -> impl Iterator<Item = &'static str> {
-    ENGINES.iter().map(|(name, ..)| *name)
+    VERSIONS.iter().map(|(name, _)| *name)
 }
 
 /// The version of an engine, as its own project counts.
 pub fn version(name: &str) -> Option<&'static str> {
-    let found = ENGINES.iter().find(|(known, ..)| *known == name);
-    found.map(|(_, version, _)| *version)
+    let found = VERSIONS.iter().find(|(known, _)| *known == name);
+    found.map(|(_, version)| *version)
 }
 
-/// Becomes an engine if this process was started under the name `word`; else returns.
-pub fn hook(word: &str) -> Option<ExitCode> {
-    let mut arguments = env::args_os();
-    arguments
-        .next()
-        .is_some_and(|name| name == word)
-        .then(|| main(arguments))
-}
-
-fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    // SECURITY: what the program starts must not look into us. Our binary lies on a
-    // file that other cells see too, and /proc would lead there.
+/// The whole life of a cell's program: the engine, the program's file, its arguments.
+pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    // SECURITY: what the program starts must not look into us. We are a file that other
+    // cells see too, and /proc would lead there.
     let hidden =
         rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
     let result = hidden.map_err(|error| ours(format!("cannot hide: {error}")));
@@ -119,13 +127,10 @@ fn read(mut arguments: impl Iterator<Item = OsString>) -> Result<(Engine, Progra
     let (Some(name), Some(file)) = (text(), text()) else {
         return Err(ours("an engine and a file are needed".to_owned()));
     };
-    let engine = ENGINES.iter().find(|(known, ..)| *known == name);
-    let Some((.., engine)) = engine else {
-        return Err(ours(format!("no engine `{name}`")));
-    };
+    let engine = engine(&name).ok_or_else(|| ours(format!("no engine `{name}`")))?;
     let source = std::fs::read(&file).map_err(|error| ours(format!("{file}: {error}")))?;
     let args = std::iter::from_fn(text).collect();
-    Ok((*engine, Program { file, source, args }))
+    Ok((engine, Program { file, source, args }))
 }
 
 impl Program {

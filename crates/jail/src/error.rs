@@ -2,8 +2,8 @@
 
 use std::io;
 
-/// The step that finds no binary if its file was replaced after we were started.
-pub(crate) const OWN_BINARY_STEP: &str = "finding our own binary";
+/// The step that finds nothing if hotcell was installed without its engines.
+pub(crate) const ENGINE_STEP: &str = "finding hotcell-engines";
 
 /// One wall-building step that the kernel refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,8 +82,8 @@ impl JailError {
             (Self::Step { .. }, Some(libc::ENOSPC)) => Some(
                 "Raise the sysctl user.max_user_namespaces (and user.max_mnt_namespaces, user.max_net_namespaces): it is used up or 0.",
             ),
-            (Self::Step { step, .. }, _) if step == OWN_BINARY_STEP => {
-                Some("Start hotcell again: its file has been replaced or moved away.")
+            (Self::Step { step, .. }, _) if step == ENGINE_STEP => {
+                Some("Put `hotcell-engines` beside `hotcell`: the two belong together.")
             }
             (Self::Root(_), _) => Some(
                 "Start it as an ordinary user; or, in a container, with CAP_SYS_ADMIN and all user ids mapped.",

@@ -23,8 +23,8 @@ use rustix::fs::{Mode, OFlags};
 use rustix::net::RecvFlags;
 use rustix::process::{DumpableBehavior, Signal};
 
-use crate::error::{Failed, OWN_BINARY_STEP, step};
-use crate::policy::{OWN_BINARY, Policy};
+use crate::error::{ENGINE_STEP, Failed, step};
+use crate::policy::{ENGINE, Policy};
 use crate::spawner::Root;
 use crate::spec::{Go, Missing, Status, Wall};
 use crate::sys::{self, Forked};
@@ -129,10 +129,10 @@ fn enter(
         }
         Ok(())
     })?;
-    let own_binary = step(OWN_BINARY_STEP, || own_binary(&policy, root))?;
+    let engine = step(ENGINE_STEP, || engine(&policy, root))?;
     // The standard streams, the status socket, and what tells of the spawner's end.
     let mut keep = vec![0, 1, 2, parts.status.as_raw_fd(), root.lifeline.as_raw_fd()];
-    keep.extend(own_binary.map(|file| file.as_raw_fd()));
+    keep.extend(engine.map(|file| file.as_raw_fd()));
     step("closing inherited files", || sys::close_all_but(&keep))?;
     // From here on nothing may need a capability.
     step("dropping capabilities", caps::drop_all)?;
@@ -148,7 +148,7 @@ fn enter(
     })?;
     let signals = step("watching the program", sys::child_signals)?;
     match step("forking", sys::fork)? {
-        Forked::Child => start(&policy, own_binary, &parts.status, filters),
+        Forked::Child => start(&policy, engine, &parts.status, filters),
         Forked::Parent { pid } => {
             step("letting go of the streams", || {
                 sys::close_range(0, 2, false)
@@ -165,7 +165,7 @@ fn enter(
 /// The worker's part: the last walls, the word to go, and the program.
 fn start(
     policy: &Policy,
-    own_binary: Option<BorrowedFd<'_>>,
+    engine: Option<BorrowedFd<'_>>,
     status: &OwnedFd,
     filters: &Filters,
 ) -> Result<Infallible, Failed> {
@@ -180,7 +180,7 @@ fn start(
         step: "finding the program".to_owned(),
         errno: libc::EINVAL,
     })?;
-    let landlock = step("restricting file access", || landlock::restrict(own_binary))?;
+    let landlock = step("restricting file access", || landlock::restrict(engine))?;
     // SECURITY: seccomp goes last of all. The steps above need system calls that
     // the filter denies, and a filter laid earlier would have to allow them to the
     // program too.
@@ -202,19 +202,19 @@ fn start(
         sys::close_range(3, libc::c_int::MAX, true)
     })?;
     step("starting the program", || {
-        Err(match own_binary {
+        Err(match engine {
             Some(file) => sys::exec_file(file, &argv, &env),
             None => sys::exec(&path, &argv, &env),
         })
     })
 }
 
-/// Our binary, for a cell whose program it is. Any other has no descriptor of it.
-fn own_binary<'a>(policy: &Policy, root: &'a Root) -> io::Result<Option<BorrowedFd<'a>>> {
-    if policy.argv.first().is_none_or(|first| first != OWN_BINARY) {
+/// The engines, for a cell whose program they are. Any other has no descriptor of them.
+fn engine<'a>(policy: &Policy, root: &'a Root) -> io::Result<Option<BorrowedFd<'a>>> {
+    if policy.argv.first().is_none_or(|first| first != ENGINE) {
         return Ok(None);
     }
-    let found = root.own_binary.as_ref().map(AsFd::as_fd);
+    let found = root.engine.as_ref().map(AsFd::as_fd);
     let gone = || io::Error::from_raw_os_error(libc::ENOENT);
     found.map(Some).ok_or_else(gone)
 }

@@ -20,7 +20,7 @@ mod watcher;
 mod wire;
 
 pub use error::{Failed, JailError};
-pub use policy::{Limits, OWN_BINARY, Policy, Tree, View};
+pub use policy::{ENGINE, Limits, Policy, Tree, View};
 pub use spawn::{Cell, Event, Host, Jail};
 pub use spec::{Exit, Go, Missing, Wall};
 

@@ -6,9 +6,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// In place of a program's path: the program is this binary itself, which a cell
-/// has no path to. A path is absolute, so this cannot be one.
-pub const OWN_BINARY: &str = "hotcell-engine";
+/// In place of a program's path: the program of this name that lies beside our own
+/// binary, which a cell has no path to. A path is absolute, so this cannot be one.
+pub const ENGINE: &str = "hotcell-engines";
 
 /// A folder of the host that cells see read-only at a path of their own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,7 +27,7 @@ pub struct View {
 #[derive(Debug, Clone)]
 pub struct Policy {
     /// The program and its arguments; the first is an absolute path inside the cell,
-    /// or [`OWN_BINARY`].
+    /// or [`ENGINE`].
     pub argv: Vec<OsString>,
     /// The whole environment as `NAME=value`; nothing is inherited.
     pub env: Vec<OsString>,

@@ -28,7 +28,7 @@ pub struct Way {
     pub compile: Vec<Vec<Word>>,
     #[serde(default, deserialize_with = "step")]
     pub run: Vec<Word>,
-    /// The engine of our own binary that runs it, or that prepares it for `{runtime}`.
+    /// The engine of ours that runs it, or that prepares it for `{runtime}`.
     #[serde(default, deserialize_with = "engine")]
     pub embedded: Option<String>,
     /// Arguments that make this runtime print its version, if the language's do not.

@@ -29,7 +29,7 @@ use rustix::mount::{
 use super::masks::{self, Mask};
 use super::side::Side;
 use crate::error::{Failed, step};
-use crate::policy::{Limits, View};
+use crate::policy::{ENGINE, Limits, View};
 use crate::sys;
 
 const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID;
@@ -37,7 +37,6 @@ const TREE: u64 = READ_ONLY | libc::MOUNT_ATTR_NODEV;
 const DATA: u64 = TREE | libc::MOUNT_ATTR_NOEXEC;
 const DEVICE: u64 = READ_ONLY | libc::MOUNT_ATTR_NOEXEC;
 
-const OWN_LINK: &str = "/proc/self/exe";
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 /// Parts of the host's /etc that programs need and that tell nothing of the host.
 const ETC: [&str; 5] = [
@@ -63,9 +62,8 @@ pub struct Root {
     /// The slots that have an overlay over each tree, or why they have none.
     overlaid: HashMap<u32, Result<(), i32>>,
     pub masks: Vec<Mask>,
-    /// Our binary on a read-only mount that has no place anywhere, unless its file
-    /// has been replaced since we were started from it.
-    pub own_binary: Option<OwnedFd>,
+    /// The engines' file, if there is one, on a read-only mount that has no place anywhere.
+    pub engine: Option<OwnedFd>,
     processor: String,
     kernel: String,
     facts: HashMap<u32, (u64, u32)>,
@@ -121,8 +119,8 @@ pub fn open_trees(view: &View) -> io::Result<Vec<Opened>> {
     for tree in &view.trees {
         open(&tree.host, TREE, Place::Overlay(tree.cell.clone()))?;
     }
-    // One that is gone is an error for those who ask for it, and only for them.
-    if let Some(path) = own_path() {
+    // One that is missing is an error for those who ask for it, and only for them.
+    if let Some(path) = engine_path() {
         open(&path, TREE, Place::Nowhere)?;
     }
     open(Path::new("/dev/null"), DEVICE, Place::Mask)?;
@@ -198,7 +196,7 @@ impl Root {
             fs::create_dir("proc")?;
             side.mount_proc("/tmp/proc")
         })?;
-        let (trees, own_binary) = step("filling the root", || fill(opened, &links))?;
+        let (trees, engine) = step("filling the root", || fill(opened, &links))?;
         let (lifeline, alive) = step("making the lifeline", || {
             Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
         })?;
@@ -210,7 +208,7 @@ impl Root {
             trees,
             overlaid: HashMap::new(),
             masks,
-            own_binary,
+            engine,
             processor,
             kernel,
             facts: HashMap::new(),
@@ -298,15 +296,12 @@ impl Root {
     }
 }
 
-/// Where the file lies that we were started from. By its path and not by
-/// /proc/self/exe, which leads into the mount namespace that we have left.
-fn own_path() -> Option<PathBuf> {
-    let identity = |path: &Path| {
-        let found = rustix::fs::stat(path).ok()?;
-        Some((found.st_dev, found.st_ino))
-    };
-    let path = fs::read_link(OWN_LINK).ok()?;
-    (identity(&path)? == identity(Path::new(OWN_LINK))?).then_some(path)
+/// Where the engines lie. By a path that leads through our own mount namespace, and not by
+/// /proc/self/exe, which leads into the one that we have left.
+fn engine_path() -> Option<PathBuf> {
+    let own = fs::read_link("/proc/self/exe").ok()?;
+    let path = own.with_file_name(ENGINE);
+    fs::symlink_metadata(&path).ok()?.is_file().then_some(path)
 }
 
 fn fill(
@@ -341,11 +336,11 @@ fn fill(
         symlink(target, Path::new("cell/dev").join(name))?;
     }
 
-    let (mut trees, mut own_binary) = (Vec::new(), None);
+    let (mut trees, mut engine) = (Vec::new(), None);
     for Opened { tree, place } in opened {
         let target = match place {
             Place::Nowhere => {
-                own_binary = Some(tree);
+                engine = Some(tree);
                 continue;
             }
             Place::Overlay(path) => {
@@ -386,7 +381,7 @@ fn fill(
     // The folder alone: the devices in it must stay devices.
     let cell = rustix::fs::open("cell", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     sys::restrict_mount(cell.as_fd(), TREE, false)?;
-    Ok((trees, own_binary))
+    Ok((trees, engine))
 }
 
 /// Makes sure that what will mask files is the null device.
