@@ -69,6 +69,9 @@ impl Builder {
     }
 
     /// The built program of a plan that has a compile step.
+    ///
+    /// Whoever wants what is being built already waits for that, even when cancelled:
+    /// no longer than the compiler may take. Dropping the future ends the wait.
     pub async fn build<C: Future<Output = ()>>(
         &self,
         plan: &RunPlan,

@@ -4,13 +4,15 @@ mod queue;
 
 use std::collections::HashMap;
 use std::future::Future;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jail::{Host, Jail, JailError, Tree, View};
 
 use crate::compile::{Builder, Built, Cells};
 use crate::language::{
-    LanguageError, MissingRuntime, Registry, Runtime, Surroundings, UnsupportedPlatform,
+    By, Definition, LanguageError, MissingRuntime, Registry, Runtime, Surroundings,
+    UnsupportedPlatform, Versions, unfence,
 };
 use crate::plan::{Defaults, RunPlan, plan};
 use crate::request::{RequestError, RunRequest};
@@ -28,6 +30,8 @@ pub struct Engine {
     /// One for each set of trees that cells have been shown.
     jails: Mutex<HashMap<View, Arc<Jail>>>,
     builder: Builder,
+    /// Of runtimes that have been used, by their path.
+    versions: Mutex<HashMap<PathBuf, Option<String>>>,
 }
 
 /// Why a request cannot be run as it is. Nothing was executed.
@@ -72,6 +76,7 @@ impl Engine {
         Self {
             registry: Registry::load(around.config.as_deref()),
             builder: Builder::new(around.cache.clone()),
+            versions: Mutex::default(),
             around,
             defaults: Defaults::default(),
             host: Mutex::default(),
@@ -101,18 +106,42 @@ impl Engine {
     }
 
     /// Resolves a request; runs nothing.
-    pub fn plan(&self, request: RunRequest) -> Result<RunPlan, Rejected> {
-        let definition = self.registry.choose(
+    pub fn plan(&self, mut request: RunRequest) -> Result<RunPlan, Rejected> {
+        let mut fence = None;
+        if request.asked_language().is_none()
+            && let Some((tag, inside)) = unfence(request.code())
+        {
+            let inside = inside.to_owned();
+            fence = Some(tag.to_owned());
+            request = request.with_code(inside)?;
+        }
+        let can_run = |definition: &Definition| {
+            UnsupportedPlatform::check(definition).is_ok()
+                && Runtime::find(definition, &self.around).is_ok()
+        };
+        let chosen = self.registry.recognize(
             request.asked_language(),
+            fence.as_deref(),
             request.file_name().map(|name| name.as_str()),
             request.code(),
+            can_run,
         )?;
+        let definition = chosen.definition;
         UnsupportedPlatform::check(definition)?;
         let asked = request.asked_engine();
-        let chosen = asked.map(|engine| definition.run_by(engine)).transpose()?;
-        let definition = chosen.as_ref().unwrap_or(definition);
+        let narrowed = asked.map(|engine| definition.run_by(engine)).transpose()?;
+        let definition = narrowed.as_ref().unwrap_or(definition);
         let runtime = Runtime::find_for(definition, request.code(), &self.around)?;
-        Ok(plan(request, definition, &runtime, &self.defaults)?)
+        let mut plan = plan(request, definition, &runtime, &self.defaults)?;
+        if chosen.by == By::Looks {
+            let percent = (100.0 * chosen.certainty).floor();
+            plan.notes.push(format!(
+                "no language was named; it looks like {} ({percent} % sure)",
+                definition.id
+            ));
+        }
+        plan.chosen = (chosen.by, chosen.certainty);
+        Ok(plan)
     }
 
     /// Starts what a plan's cell needs, if it is not there yet. Blocks.
@@ -172,6 +201,33 @@ impl Engine {
             host.settle();
         }
         std::mem::forget(self);
+    }
+
+    /// The version of a plan's runtime, if it has been asked before.
+    pub fn known_version(&self, plan: &RunPlan) -> Option<Option<String>> {
+        if plan.runtime.is_embedded() {
+            return Some(engines::version(&plan.runtime.command).map(str::to_owned));
+        }
+        let versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+        versions.get(&plan.runtime.path).cloned()
+    }
+
+    /// The version of a plan's runtime. Blocks: one that is new to us is asked.
+    pub fn version(&self, plan: &RunPlan) -> Option<String> {
+        if let Some(known) = self.known_version(plan) {
+            return known;
+        }
+        let definition = self.registry.find(plan.language.as_str()).ok()?;
+        let mut remembered = Versions::load(&self.around);
+        let answered = remembered.ask(definition, &plan.runtime, &self.around);
+        let version = answered.version().map(str::to_owned);
+        if remembered.known(&plan.runtime).is_none() {
+            remembered.add(answered);
+            remembered.save(&self.around);
+        }
+        let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+        versions.insert(plan.runtime.path.clone(), version.clone());
+        version
     }
 
     fn host(&self) -> Result<Arc<Host>, JailError> {

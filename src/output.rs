@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::cell::Isolation;
 use crate::engine::Rejected;
-use crate::language::{Cause, Diagnosis, Problem};
+use crate::language::{By, Cause, Diagnosis, LanguageError, Problem};
 use crate::plan::{RunPlan, bytes};
 use crate::run::{Compiled, Outcome, RunResult, StartError};
 
@@ -23,6 +23,9 @@ pub struct RunOutput {
     pub error: Option<ErrorOutput>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
+    /// How the language was told, if it was not named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detected: Option<DetectedOutput>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime: Option<RuntimeOutput>,
     /// What became of the compile step, if there was one.
@@ -55,6 +58,9 @@ pub struct ErrorOutput {
     /// What could not be imported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
+    /// The languages that the program may be in.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<String>,
     /// The programs that were searched, and where.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub searched: Vec<String>,
@@ -79,6 +85,7 @@ impl ErrorOutput {
             column: None,
             diagnostics: Vec::new(),
             module: None,
+            candidates: Vec::new(),
             searched: Vec::new(),
             path: None,
             install: None,
@@ -90,7 +97,16 @@ impl ErrorOutput {
 #[derive(Debug, Serialize)]
 pub struct RuntimeOutput {
     pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     pub path: String,
+}
+
+#[derive(Debug, Serialize)]
+pub struct DetectedOutput {
+    pub by: By,
+    /// From 0 to 1.
+    pub certainty: f64,
 }
 
 #[derive(Debug, Serialize)]
@@ -159,6 +175,9 @@ impl RunOutput {
                 error.path = Some(missing.path.to_string());
                 error.install = missing.install.as_deref().map(str::to_owned);
             }
+            (Rejected::Language(LanguageError::Undetected { candidates, .. }), Some(error)) => {
+                error.candidates = candidates.iter().map(ToString::to_string).collect();
+            }
             (Rejected::Platform(platform), Some(error)) => {
                 error.requires = Some(platform.requires.clone());
             }
@@ -184,6 +203,14 @@ impl RunOutput {
         }
     }
 
+    /// The same with the version of its runtime.
+    pub fn with_version(mut self, version: Option<String>) -> Self {
+        if let Some(runtime) = &mut self.runtime {
+            runtime.version = version;
+        }
+        self
+    }
+
     fn empty(status: &'static str, plan: Option<&RunPlan>) -> Self {
         Self {
             status,
@@ -194,8 +221,16 @@ impl RunOutput {
             truncated: BTreeMap::new(),
             error: None,
             language: plan.map(|plan| plan.language.to_string()),
+            detected: plan.and_then(|plan| match plan.chosen {
+                (By::Request, _) => None,
+                (by, certainty) => Some(DetectedOutput {
+                    by,
+                    certainty: (certainty * 100.0).floor() / 100.0,
+                }),
+            }),
             runtime: plan.map(|plan| RuntimeOutput {
                 name: plan.runtime.command.clone(),
+                version: None,
                 path: plan.runtime.path.display().to_string(),
             }),
             compile: None,

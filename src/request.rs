@@ -121,6 +121,12 @@ impl RunRequest {
         })
     }
 
+    /// The same with another program in its place.
+    pub fn with_code(self, code: impl Into<Vec<u8>>) -> Result<Self, RequestError> {
+        let Self { code, .. } = Self::new(code)?;
+        Ok(Self { code, ..self })
+    }
+
     /// The language by any of its names, and perhaps what shall run it, as in
     /// `javascript@embedded`; whether those exist is for the registry to say.
     pub fn language(mut self, name: impl Into<String>) -> Self {

@@ -213,7 +213,10 @@ async fn make_ready(
                 check(&Isolation::before_lock(&found, cgroups), requirement)?;
                 missing = Some(found);
                 fill(cell, plan).await?;
-                cell.close_workspace();
+                // Held only for what is to be fetched from it.
+                if plan.collect.is_empty() {
+                    cell.close_workspace();
+                }
                 // It waits by itself for the walls that are still to come.
                 cell.go(requirement.go()).map_err(|_| StartError::Lost)?;
             }

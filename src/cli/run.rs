@@ -40,7 +40,7 @@ pub struct Arguments {
     /// The program itself
     #[arg(short, long, value_name = "CODE", conflicts_with = "file")]
     code: Option<String>,
-    /// Its language; else its `#!` line or the file's name tells
+    /// Its language; else its `#!` line, the file's name or its looks tell
     #[arg(short, long, value_name = "NAME")]
     language: Option<String>,
     /// What shall run it: `embedded`, or a runtime's command such as `node`
@@ -130,8 +130,9 @@ pub fn main(arguments: Arguments, engine: Option<Engine>) -> ExitCode {
     let result = engine
         .warm_up(&plan)
         .and_then(|()| runtime.block_on(execute(&engine, &plan, stdin, requirement, json)));
+    let version = json.then(|| engine.version(&plan)).flatten();
     engine.leave();
-    report(&plan, result, json)
+    report(&plan, result, version, json)
 }
 
 /// What to run, and whether our standard input is the program's.
@@ -339,12 +340,17 @@ pub(super) async fn received(signal: &mut Option<tokio::signal::unix::Signal>) {
     }
 }
 
-fn report(plan: &RunPlan, result: Result<RunResult, StartError>, json: bool) -> ExitCode {
+fn report(
+    plan: &RunPlan,
+    result: Result<RunResult, StartError>,
+    version: Option<String>,
+    json: bool,
+) -> ExitCode {
     match result {
         Ok(result) => {
             let verdict = Verdict::of(plan, &result);
             if json {
-                print_json(&RunOutput::of_result(plan, result));
+                print_json(&RunOutput::of_result(plan, result).with_version(version));
             } else {
                 for note in &plan.notes {
                     complain(note, None);

@@ -21,6 +21,9 @@ pub struct Cache {
 
 /// An entry used within this time stays: somebody may be reading it.
 const IN_USE: Duration = Duration::from_secs(600);
+/// How folders are called before they are entries, and after.
+const ASIDE: &str = "new-";
+const GONE: &str = "old-";
 /// How often an entry's time of use is written down.
 const NOTED: Duration = Duration::from_secs(60);
 
@@ -44,7 +47,7 @@ impl Cache {
     pub fn store(&self, key: &Key, root: &str, files: &[InputFile]) -> io::Result<PathBuf> {
         private_folder(&self.folder)?;
         self.check()?;
-        let aside = self.folder.join(format!("new-{}", random_name()));
+        let aside = self.folder.join(format!("{ASIDE}{}", random_name()));
         let entry = self.folder.join(key.as_str());
         let written = write(&aside, root, files).and_then(|()| match fs::rename(&aside, &entry) {
             // Another process was first, with the same.
@@ -83,12 +86,24 @@ impl Cache {
             .collect();
         let mut total: u64 = found.iter().map(|(_, size, _)| size).sum();
         found.sort();
+        // What a process that was killed left half written, or half removed.
+        let is_left = |path: &Path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with(ASIDE) || name.starts_with(GONE)
+        };
+        found.retain(|(used, size, path)| {
+            let left = is_left(path) && used.elapsed().is_ok_and(|age| age > IN_USE);
+            if left && fs::remove_dir_all(path).is_ok() {
+                total -= size;
+            }
+            !left
+        });
         for (used, size, path) in found {
             if total <= self.most || used.elapsed().is_ok_and(|age| age < IN_USE) {
                 return;
             }
             // Renamed first: an entry is whole or is not there.
-            let gone = self.folder.join(format!("old-{}", random_name()));
+            let gone = self.folder.join(format!("{GONE}{}", random_name()));
             if fs::rename(&path, &gone).is_ok() && fs::remove_dir_all(&gone).is_ok() {
                 total -= size;
             }
@@ -185,6 +200,26 @@ mod tests {
             .store(&key("4"), ".build", &[file(".build/main", &[0; 10])])
             .unwrap();
         assert!(cache.find(&key("2")).is_some());
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_when_it_is_old() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let cache = Cache::new(folder.path().join("c"), 1 << 20);
+        let file = [file(".build/main", b"x")];
+        cache.store(&key("1"), ".build", &file).unwrap();
+        let left =
+            ["new-old", "old-old", "new-young"].map(|name| folder.path().join("c").join(name));
+        for path in &left {
+            fs::create_dir(path).unwrap();
+        }
+        let old = SystemTime::now() - Duration::from_secs(3600);
+        for path in &left[..2] {
+            File::open(path).unwrap().set_modified(old).unwrap();
+        }
+        cache.store(&key("2"), ".build", &file).unwrap();
+        assert_eq!(left.map(|path| path.exists()), [false, false, true]);
+        assert!(cache.find(&key("1")).is_some());
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::question::{FILE, Fact, Question};
 use super::witness::Witness;
 use crate::cell::Requirement;
 use crate::engine::Engine;
-use crate::language::{Failure, LanguageId, Runtime};
+use crate::language::{By, Failure, LanguageId, Runtime};
 use crate::plan::{RunPlan, Source};
 use crate::request::{CellPath, FileSource, InputFile};
 use crate::run::{RunResult, StartError, Stdin, Surface};
@@ -113,6 +113,7 @@ fn plan(question: &Question, limits: Limits, timeout: Duration) -> RunPlan {
     ];
     RunPlan {
         language: LanguageId::parse("hotcell-probe").expect("a plain name"),
+        chosen: (By::Request, 1.0),
         runtime: Runtime {
             command: "hotcell-probe".to_owned(),
             path: PathBuf::from(OWN_BINARY),

@@ -5,6 +5,7 @@
 //! limits or of cells beyond the path a runtime gets in one.
 
 mod definition;
+mod detect;
 mod embedded;
 mod failure;
 mod listing;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 pub use definition::{
     Compile, Definition, DefinitionError, Install, Piece, Platform, Problem, Rule, Way, Word,
 };
+pub use detect::{By, Chosen, unfence};
 pub use failure::{Cause, Diagnosis, Failure};
 pub use listing::{Row, rows};
 pub use registry::{LanguageError, Listed, Registry};

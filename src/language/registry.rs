@@ -47,8 +47,16 @@ pub enum LanguageError {
         similar: Vec<LanguageId>,
     },
 
-    #[error("cannot tell the language of {}", match file { Some(name) => format!("`{}`", name.escape_debug()), None => "this code".to_owned() })]
-    Undetected { file: Option<String> },
+    #[error(
+        "cannot tell the language of {}{}",
+        match file { Some(name) => format!("`{}`", name.escape_debug()), None => "this code".to_owned() },
+        either(candidates)
+    )]
+    Undetected {
+        file: Option<String>,
+        /// What it may be, likeliest first.
+        candidates: Vec<LanguageId>,
+    },
 
     #[error("`{language}` cannot be run by `{}`", asked.escape_debug())]
     NoEngine {
@@ -98,29 +106,18 @@ impl Registry {
         own.iter().chain(built_in.iter().filter(kept))
     }
 
-    /// The language of a program: the one that was asked for, else by its `#!` line, else by its file's name.
-    pub fn choose(
-        &self,
-        asked: Option<&str>,
-        file: Option<&str>,
-        code: &[u8],
-    ) -> Result<&Definition, LanguageError> {
-        if let Some(asked) = asked {
-            return self.find(asked);
-        }
-        if let Some(found) = self.by_shebang(code)? {
-            return Ok(found);
-        }
-        match file
-            .map(|file| self.by_file_name(file))
-            .transpose()?
-            .flatten()
-        {
-            Some(found) => Ok(found),
-            None => Err(LanguageError::Undetected {
-                file: file.map(str::to_owned),
-            }),
-        }
+    /// The user's own definitions that can be read.
+    pub(super) fn own(&self) -> impl Iterator<Item = &Definition> {
+        let own = self.entries[..self.users].iter();
+        own.filter_map(|entry| entry.definition().ok())
+    }
+
+    /// A built-in definition by its place, unless the user has replaced it.
+    pub(super) fn built_in(&self, at: usize) -> Option<&Definition> {
+        let (own, built_in) = self.entries.split_at(self.users);
+        let entry = built_in.get(at)?;
+        let replaced = own.iter().any(|other| other.id == entry.id);
+        entry.definition().ok().filter(|_| !replaced)
     }
 
     /// By id or alias, in any case of letters.
@@ -237,6 +234,18 @@ impl Registry {
         }
         near.sort();
         near.into_iter().take(3).map(|(_, id)| id.clone()).collect()
+    }
+}
+
+/// What a refusal says of the languages that it may be.
+fn either(candidates: &[LanguageId]) -> String {
+    match candidates {
+        [] => String::new(),
+        [one] => format!(": it may be {one}"),
+        [first @ .., last] => {
+            let first: Vec<&str> = first.iter().map(LanguageId::as_str).collect();
+            format!(": it may be {} or {last}", first.join(", "))
+        }
     }
 }
 

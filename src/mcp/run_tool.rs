@@ -148,12 +148,12 @@ impl Runner {
             requirement: self.settings.requirement,
         };
         let run = self.engine().run(&plan, surface, stop);
-        let (result, heard) = tokio::join!(run, hear(received));
+        let (result, heard, version) = tokio::join!(run, hear(received), self.version(&plan));
         let output = match result {
             Ok(result) => RunOutput::of_result(&plan, result),
             Err(error) => RunOutput::of_start_error(&plan, &error),
         };
-        (output, Some(heard))
+        (output.with_version(version), Some(heard))
     }
 
     /// Resolves a request, away from the threads that answer: a runtime that is
@@ -165,6 +165,16 @@ impl Runner {
             Ok(planned) => planned,
             Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
         }
+    }
+
+    /// The version of the runtime, asked beside its first run.
+    async fn version(self: &Arc<Self>, plan: &RunPlan) -> Option<String> {
+        if let Some(known) = self.engine().known_version(plan) {
+            return known;
+        }
+        let (this, plan) = (self.clone(), plan.clone());
+        let asked = tokio::task::spawn_blocking(move || this.engine().version(&plan));
+        asked.await.unwrap_or_default()
     }
 
     async fn wait_for_place(&self, context: &Context) -> Result<Place, crate::engine::QueueFull> {
@@ -222,7 +232,7 @@ fn listing() -> Value {
             "type": "object",
             "properties": {
                 "code": { "type": "string", "description": "The whole program; print what you want to see" },
-                "language": { "type": "string", "description": "python, javascript, bash, ...; may be left out if the code has a #! line" },
+                "language": { "type": "string", "description": "python, javascript, bash, c, ...; if left out, the code tells" },
                 "args": { "type": "array", "items": { "type": "string" } },
                 "stdin": { "type": "string" },
                 "files": {

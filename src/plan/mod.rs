@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use jail::{Limits, Tree};
 
-use crate::language::{Definition, Failure, LanguageId, Runtime};
+use crate::language::{By, Definition, Failure, LanguageId, Runtime};
 use crate::request::{CellPath, InputFile, RequestError, RunRequest};
 
 pub use build::{BUILD_FOLDER, Build, WarmUp};
@@ -26,6 +26,8 @@ use words::Names;
 #[derive(Debug, Clone)]
 pub struct RunPlan {
     pub language: LanguageId,
+    /// What told the language, and how sure that is.
+    pub chosen: (By, f64),
     pub runtime: Runtime,
     /// What the cell sees of the host beyond `/usr`.
     pub trees: Vec<Tree>,
@@ -92,6 +94,7 @@ pub fn plan(
     let trees = runtime.tools.iter().map(|tool| &tool.prefix);
     Ok(RunPlan {
         language: definition.id.clone(),
+        chosen: (By::Request, 1.0),
         runtime: runtime.clone(),
         trees: [&runtime.prefix]
             .into_iter()

@@ -32,7 +32,8 @@ fn an_unknown_language_is_refused_with_the_nearest_names() {
         "unknown language `no\\nsuch`",
         "Run `hotcell languages` for the list.",
     );
-    let odd = hotcell.write("home/a.unknown", CODE);
+    // Nothing about it tells: a program that looks like one language would run as that.
+    let odd = hotcell.write("home/a.unknown", "x = 1\n");
     refused(
         &hotcell,
         &[odd.to_str().unwrap()],

@@ -2,11 +2,12 @@
 //! built together with other files, and built once.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::raw::Stdio;
-use crate::support::{anyone, everyone, has};
+use crate::support::{Running, anyone, everyone, has, open_to_all};
 
 const HELLO: &str = "#include <stdio.h>\nint main(void) { puts(\"hi\"); return 0; }\n";
 
@@ -130,6 +131,63 @@ fn a_compiler_has_limits_of_its_own_and_no_more_than_a_cell() {
     let kind = record["error"]["kind"].as_str().expect("a kind");
     assert!(["memory", "timeout", "output"].contains(&kind), "{record}");
     assert_eq!(client.run(c(HELLO))["stdout"], "hi\n");
+}
+
+/// What is built is a file to place and a program to start: no more than for one that was never compiled.
+#[test]
+fn a_program_that_was_built_starts_like_one_that_needs_no_building() {
+    let Some(hotcell) = anyone().filter(|_| has("gcc")) else {
+        return;
+    };
+    let source = hotcell.write("home/quick.c", HELLO);
+    let bin = hotcell.make_folder("home/quick/bin");
+    let built = std::process::Command::new("gcc")
+        .args(["-static", "-O1", "-o"])
+        .arg(bin.join("quick"))
+        .arg(&source)
+        .status();
+    assert!(built.expect("gcc starts").success());
+    let definition = "name = \"Quick\"\n[runtime]\ncommands = [\"quick\"]\n[source]\nfile = \"main.q\"\n\
+         [run]\nargv = [\"{runtime}\", \"{file}\"]\n";
+    open_to_all(&hotcell.write("home/.config/hotcell/languages/quick.toml", definition));
+    let time = |language: &str, code: &str| {
+        let mut command = hotcell.command();
+        command.env(
+            "PATH",
+            format!("{}:{}", bin.display(), crate::support::PATH),
+        );
+        let begun = Instant::now();
+        let answer = Running::start(command.args(["run", "-l", language, "-c", code])).finish();
+        assert_eq!(answer.out(), "hi\n", "{}", answer.err());
+        begun.elapsed()
+    };
+    time("c", HELLO);
+    // Side by side, so that a busy moment meets both.
+    let pairs: Vec<_> = (0..25)
+        .map(|_| (time("quick", "x"), time("c", HELLO)))
+        .collect();
+    let best =
+        |of: fn(&(Duration, Duration)) -> Duration| pairs.iter().map(of).min().expect("some");
+    let (plain, compiled) = (best(|pair| pair.0), best(|pair| pair.1));
+    println!("static {plain:?}, built before {compiled:?}");
+    assert!(
+        compiled <= plain.mul_f64(1.5),
+        "{compiled:?} against {plain:?}"
+    );
+}
+
+#[test]
+fn every_result_has_the_version_of_its_runtime() {
+    let mut client = Stdio::open(&[]);
+    let record = client
+        .run(json!({ "language": "python", "code": "import sys; print(sys.version.split()[0])" }));
+    let said = record["stdout"].as_str().expect("text").trim();
+    assert_eq!(record["runtime"]["version"], said, "{record}");
+    for hotcell in everyone() {
+        let record = hotcell.json(&["-l", "sh", "-c", "echo ${BASH_VERSION%%[-(]*}"]);
+        let said = record["stdout"].as_str().expect("text").trim();
+        assert_eq!(record["runtime"]["version"], said, "{record}");
+    }
 }
 
 #[test]

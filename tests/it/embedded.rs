@@ -68,10 +68,9 @@ fn every_engine_passes_its_cases_with_an_empty_path() {
                     id,
                     hotcell.name
                 );
-                assert_eq!(
-                    record["runtime"],
-                    json!({ "name": engine, "path": "embedded" })
-                );
+                let runtime = &record["runtime"];
+                let found = (&runtime["name"], &runtime["path"]);
+                assert_eq!(found, (&json!(engine), &json!("embedded")));
             }
         }
     }

@@ -5,8 +5,10 @@
 //! `HOTCELL_ALL_LANGUAGES=1` at least sixty-five; `HOTCELL_TABLE` names a file for the table.
 
 pub mod cases;
+mod detection;
 mod readme;
 mod table;
+mod variants;
 
 use std::path::Path;
 use std::sync::Mutex;

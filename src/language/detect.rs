@@ -1,0 +1,187 @@
+//! Which language a program is in, when nobody says so.
+//!
+//! First what is written down: the tag of a fence around the code, its `#!` line,
+//! its file's name. Then its looks: each definition has patterns with weights, and
+//! a language's score is the sum of those that fit. The scores become chances as
+//! in any linear classifier. What is not clear is refused: a program that runs in
+//! the wrong language does something nobody asked for.
+
+use std::sync::OnceLock;
+
+use super::{Definition, LanguageError, LanguageId, Registry, Rule};
+
+/// The hints of the built-in definitions, as (place in the list of them, pattern, weight).
+const HINTS: &[(usize, &str, i32)] = include!(concat!(env!("OUT_DIR"), "/hints.rs"));
+
+/// A language that was chosen for a program, and why.
+#[derive(Debug)]
+pub struct Chosen<'a> {
+    pub definition: &'a Definition,
+    pub by: By,
+    /// From 0 to 1.
+    pub certainty: f64,
+}
+
+/// What told the language.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    Request,
+    Fence,
+    Shebang,
+    FileName,
+    Looks,
+}
+
+/// Below this chance nothing runs. With two languages alike it is a lead of one weak hint.
+const SURE: f64 = 0.7;
+/// A score below this is too little to go by, however alone it is.
+const ENOUGH: i32 = 3;
+/// The chance that it is something we know nothing of, as a score.
+const UNKNOWN: f64 = 1.0;
+/// How much of a long program is looked at.
+const LOOKED_AT: usize = 32 << 10;
+/// How many languages a refusal names.
+const NAMED: usize = 5;
+
+/// The tag of a fence around the whole program, and what is inside.
+pub fn unfence(code: &[u8]) -> Option<(&str, &str)> {
+    let text = std::str::from_utf8(code).ok()?.trim();
+    let marks = ["```", "~~~"].into_iter().find(|it| text.starts_with(it))?;
+    let (first, rest) = text.split_once('\n')?;
+    let inside = rest.strip_suffix(marks)?;
+    // More than one fence is a document about code.
+    if inside.lines().any(|line| line.starts_with(marks))
+        || !(inside.is_empty() || inside.ends_with('\n'))
+    {
+        return None;
+    }
+    let tag = first
+        .trim_start_matches(['`', '~'])
+        .split([' ', ',', '{', '\t'])
+        .find(|it| !it.is_empty());
+    Some((
+        tag.unwrap_or_default()
+            .trim_end_matches('}')
+            .trim_start_matches('.'),
+        inside,
+    ))
+}
+
+impl Registry {
+    /// The language of a program: the one that was asked for, else the fence's, else by
+    /// its `#!` line, its file's name, its looks.
+    pub fn recognize(
+        &self,
+        asked: Option<&str>,
+        fence: Option<&str>,
+        file: Option<&str>,
+        code: &[u8],
+        can_run: impl Fn(&Definition) -> bool,
+    ) -> Result<Chosen<'_>, LanguageError> {
+        let sure = |definition, by| Chosen {
+            definition,
+            by,
+            certainty: 1.0,
+        };
+        if let Some(asked) = asked {
+            return Ok(sure(self.find(asked)?, By::Request));
+        }
+        // A tag that is no language (`text`, `output`) says nothing.
+        if let Some(found) = fence.and_then(|tag| self.find(tag).ok()) {
+            return Ok(sure(found, By::Fence));
+        }
+        if let Some(found) = self.by_shebang(code)? {
+            return Ok(sure(found, By::Shebang));
+        }
+        if let Some(found) = file
+            .map(|file| self.by_file_name(file))
+            .transpose()?
+            .flatten()
+        {
+            return Ok(sure(found, By::FileName));
+        }
+        self.by_looks(code, can_run)
+            .map_err(|candidates| LanguageError::Undetected {
+                file: file.map(str::to_owned),
+                candidates,
+            })
+    }
+
+    /// The language a program looks like; else those it may be in, likeliest first.
+    fn by_looks(
+        &self,
+        code: &[u8],
+        can_run: impl Fn(&Definition) -> bool,
+    ) -> Result<Chosen<'_>, Vec<LanguageId>> {
+        let text = String::from_utf8_lossy(&code[..code.len().min(LOOKED_AT)]);
+        let mut scores = self.scores(&text);
+        scores.sort_by_key(|(_, score)| std::cmp::Reverse(*score));
+        let chosen = |(definition, certainty)| Chosen {
+            definition,
+            by: By::Looks,
+            certainty,
+        };
+        // One that is clear and cannot run is still the answer: its refusal says what to install.
+        if let Some(clear) = clear(&scores) {
+            return Ok(chosen(clear));
+        }
+        let named = |scores: &[(&Definition, i32)]| {
+            let ids = scores
+                .iter()
+                .take(NAMED)
+                .map(|(definition, _)| definition.id.clone());
+            ids.collect::<Vec<_>>()
+        };
+        let all = named(&scores);
+        scores.truncate(2 * NAMED);
+        scores.retain(|(definition, _)| can_run(definition));
+        match (clear(&scores), scores.is_empty()) {
+            (Some(clear), _) => Ok(chosen(clear)),
+            (None, true) => Err(all),
+            (None, false) => Err(named(&scores)),
+        }
+    }
+
+    /// All languages that something speaks for.
+    fn scores(&self, text: &str) -> Vec<(&Definition, i32)> {
+        static RULES: OnceLock<Vec<(usize, Rule, i32)>> = OnceLock::new();
+        let compile =
+            |(at, rule, weight): &(usize, &str, i32)| Some((*at, Rule::parse(rule).ok()?, *weight));
+        let rules = RULES.get_or_init(|| HINTS.iter().filter_map(compile).collect());
+        let mut built_in: Vec<i32> = Vec::new();
+        for (at, rule, weight) in rules {
+            if built_in.len() <= *at {
+                built_in.resize(at + 1, 0);
+            }
+            if rule.is_in(text) {
+                built_in[*at] += weight;
+            }
+        }
+        let own = self.own().map(|definition| {
+            let fitting = definition.hints.iter().filter(|(rule, _)| rule.is_in(text));
+            (definition, fitting.map(|(_, weight)| weight).sum())
+        });
+        let ours = built_in
+            .into_iter()
+            .enumerate()
+            .filter(|(_, score)| *score > 0);
+        let ours = ours.filter_map(|(at, score)| Some((self.built_in(at)?, score)));
+        own.chain(ours).filter(|(_, score)| *score > 0).collect()
+    }
+}
+
+/// The first of sorted scores and its chance, if that is enough.
+fn clear<'a>(scores: &[(&'a Definition, i32)]) -> Option<(&'a Definition, f64)> {
+    let (first, score) = *scores.first()?;
+    let weight = |score: f64| (score - f64::from(scores[0].1)).exp();
+    let others: f64 = scores
+        .iter()
+        .map(|(_, score)| weight(f64::from(*score)))
+        .sum();
+    let chance = 1.0 / (others + weight(UNKNOWN));
+    (score >= ENOUGH && chance >= SURE).then_some((first, chance))
+}
+
+#[cfg(test)]
+mod tests;
