@@ -65,6 +65,7 @@ impl Rejected {
         match self {
             Self::Request(_) => "invalid_request",
             Self::Language(LanguageError::Undetected { .. }) => "ambiguous_language",
+            Self::Language(LanguageError::NoEngine { .. }) => "missing_runtime",
             Self::Language(_) => "unknown_language",
             Self::Runtime(_) | Self::Fetch(_) => "missing_runtime",
             Self::Platform(_) => "unsupported_platform",
@@ -160,6 +161,9 @@ impl Engine {
         )?;
         let definition = chosen.definition;
         UnsupportedPlatform::check(definition)?;
+        let asked = request.asked_engine();
+        let narrowed = asked.map(|engine| definition.run_by(engine)).transpose()?;
+        let definition = narrowed.as_ref().unwrap_or(definition);
         let find = || Runtime::find_for(definition, request.code(), &self.around);
         let (runtime, note) = match find() {
             Ok(runtime) => (runtime, None),
@@ -260,8 +264,20 @@ impl Engine {
         }
     }
 
+    /// Leaves with the process: waits for the cells, and leaves the rest to the kernel
+    /// and the sweeper, which end and remove it when this process is gone.
+    pub fn leave(self) {
+        if let Some(host) = &*self.lock_host() {
+            host.settle();
+        }
+        std::mem::forget(self);
+    }
+
     /// The version of a plan's runtime, if it has been asked before.
     pub fn known_version(&self, plan: &RunPlan) -> Option<Option<String>> {
+        if plan.runtime.is_embedded() {
+            return Some(engines::version(&plan.runtime.command).map(str::to_owned));
+        }
         let versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
         versions.get(&plan.runtime.path).cloned()
     }
@@ -282,15 +298,6 @@ impl Engine {
         let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
         versions.insert(plan.runtime.path.clone(), version.clone());
         version
-    }
-
-    /// Leaves with the process: waits for the cells, and leaves the rest to the kernel
-    /// and the sweeper, which end and remove it when this process is gone.
-    pub fn leave(self) {
-        if let Some(host) = &*self.lock_host() {
-            host.settle();
-        }
-        std::mem::forget(self);
     }
 
     fn host(&self) -> Result<Arc<Host>, JailError> {

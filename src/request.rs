@@ -22,6 +22,7 @@ pub use limits::{AskedLimits, parse_count, parse_cpus, parse_duration, parse_siz
 pub struct RunRequest {
     code: Vec<u8>,
     language: Option<String>,
+    engine: Option<String>,
     file_name: Option<CellPath>,
     args: Vec<String>,
     env: BTreeMap<String, String>,
@@ -111,6 +112,7 @@ impl RunRequest {
                 text.to_vec()
             },
             language: None,
+            engine: None,
             file_name: None,
             args: Vec::new(),
             env: BTreeMap::new(),
@@ -125,9 +127,23 @@ impl RunRequest {
         Ok(Self { code, ..self })
     }
 
-    /// The language by any of its names; whether it exists is for the registry to say.
+    /// The language by any of its names, and perhaps what shall run it, as in
+    /// `javascript@embedded`; whether those exist is for the registry to say.
     pub fn language(mut self, name: impl Into<String>) -> Self {
-        self.language = Some(name.into());
+        let name = name.into();
+        match name.split_once('@') {
+            Some((language, engine)) => {
+                self.language = Some(language.to_owned());
+                self.engine = Some(engine.to_owned());
+            }
+            None => self.language = Some(name),
+        }
+        self
+    }
+
+    /// What shall run it: `embedded`, or one of the language's commands.
+    pub fn engine(mut self, name: impl Into<String>) -> Self {
+        self.engine = Some(name.into());
         self
     }
 
@@ -187,6 +203,10 @@ impl RunRequest {
 
     pub fn asked_language(&self) -> Option<&str> {
         self.language.as_deref()
+    }
+
+    pub fn asked_engine(&self) -> Option<&str> {
+        self.engine.as_deref()
     }
 
     pub fn file_name(&self) -> Option<&CellPath> {

@@ -43,6 +43,9 @@ pub struct Arguments {
     /// Its language; else its `#!` line, the file's name or its looks tell
     #[arg(short, long, value_name = "NAME")]
     language: Option<String>,
+    /// What shall run it: `embedded`, or a runtime's command such as `node`
+    #[arg(long, value_name = "NAME")]
+    engine: Option<String>,
     /// An environment variable for the program (repeat for more)
     #[arg(long, value_name = "NAME=VALUE")]
     env: Vec<String>,
@@ -173,6 +176,9 @@ fn prepare(engine: &Engine, arguments: &Arguments) -> Result<(RunPlan, bool), Re
         .limits(limits)?;
     if let Some(language) = &arguments.language {
         request = request.language(language);
+    }
+    if let Some(engine) = &arguments.engine {
+        request = request.engine(engine);
     }
     if let Some(name) = name {
         request = request.named(name);

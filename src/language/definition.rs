@@ -269,6 +269,14 @@ impl Definition {
         &self.ways
     }
 
+    /// The same with other ways, which must be some of its own.
+    pub(super) fn with_commands(&self, ways: Vec<Way>) -> Self {
+        Self {
+            ways,
+            ..self.clone()
+        }
+    }
+
     fn ways(&self) -> Result<Vec<Way>, String> {
         let commands = &self.runtime.commands;
         match (&self.run, self.ways.as_slice()) {
@@ -287,6 +295,12 @@ impl Definition {
             (None, []) => Err("there is neither `[run]` nor a `[[command]]`".to_owned()),
             (None, ways) if commands.is_empty() => {
                 ways.iter().try_for_each(Way::check)?;
+                if ways
+                    .iter()
+                    .any(|way| way.needs.is_empty() && way.embedded.is_none())
+                {
+                    return Err("a command has neither `needs` nor `embedded`".to_owned());
+                }
                 Ok(ways.to_vec())
             }
             _ => Err(

@@ -6,6 +6,7 @@
 
 mod definition;
 mod detect;
+mod embedded;
 mod failure;
 mod listing;
 mod registry;

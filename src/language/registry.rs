@@ -58,6 +58,13 @@ pub enum LanguageError {
         candidates: Vec<LanguageId>,
     },
 
+    #[error("`{language}` cannot be run by `{}`", asked.escape_debug())]
+    NoEngine {
+        language: LanguageId,
+        asked: String,
+        known: Vec<String>,
+    },
+
     #[error(transparent)]
     Broken(DefinitionError),
 }
@@ -75,6 +82,7 @@ impl LanguageError {
                 }
             },
             Self::Undetected { .. } => "Name the language, as in `--language python`.".to_owned(),
+            Self::NoEngine { known, .. } => format!("Choose one of: {}.", known.join(", ")),
             Self::Broken(error) => format!("Mend or remove {}.", error.file.display()),
         })
     }

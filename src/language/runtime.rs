@@ -32,7 +32,7 @@ pub struct Runtime {
     pub command: String,
     /// The real program on the host: no link, no shim.
     pub path: PathBuf,
-    /// The same program's absolute path in a cell.
+    /// The same program's absolute path in a cell; for an engine of ours, the word for all of them.
     pub program: String,
     /// What the cell must see beyond `/usr`.
     pub prefix: Option<Tree>,
@@ -174,6 +174,9 @@ impl Runtime {
             _ => true,
         };
         for way in definition.commands().iter().filter(fits) {
+            if let (Some(engine), []) = (&way.embedded, way.needs.as_slice()) {
+                return Ok(Self::of_engine(engine, way));
+            }
             let names = way.needs.join(" + ");
             if !searched.contains(&names) {
                 searched.push(names);

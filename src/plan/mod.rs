@@ -31,7 +31,7 @@ pub struct RunPlan {
     pub runtime: Runtime,
     /// What the cell sees of the host beyond `/usr`.
     pub trees: Vec<Tree>,
-    /// The first is an absolute path inside the cell.
+    /// The first is an absolute path inside the cell, or the word for the engines.
     pub argv: Vec<String>,
     /// The whole environment of the program.
     pub env: BTreeMap<String, String>,
@@ -94,9 +94,12 @@ pub fn plan(
     };
     let env = environment(definition, runtime);
     let trees = runtime.tools.iter().map(|tool| &tool.prefix);
-    let argv = names.expand(&runtime.way.run);
+    let argv = runtime
+        .engine_command(&file, &parts.args)
+        .unwrap_or_else(|| names.expand(&runtime.way.run));
     let build = build::plan(definition, &names, &env, &settled.limits);
-    let plain = parts.args.is_empty()
+    let plain = runtime.way.embedded.is_none()
+        && parts.args.is_empty()
         && parts.env.is_empty()
         && build.is_none()
         && path == definition.source.file;

@@ -7,6 +7,18 @@ fn request() -> RunRequest {
 }
 
 #[test]
+fn a_language_may_say_what_shall_run_it() {
+    let asked = |name: &str| {
+        let request = RunRequest::new("x").unwrap().language(name);
+        let engine = request.asked_engine().map(str::to_owned);
+        (request.asked_language().unwrap().to_owned(), engine)
+    };
+    assert_eq!(asked("lua"), ("lua".to_owned(), None));
+    let both = ("lua".to_owned(), Some("embedded".to_owned()));
+    assert_eq!(asked("lua@embedded"), both);
+}
+
+#[test]
 fn code_has_something_in_it_and_no_nul() {
     for empty in ["", " \n\t\r\n", "\u{feff}", "\u{feff}\n"] {
         assert!(

@@ -107,7 +107,7 @@ fn te3_a_language_without_its_program_is_a_missing_runtime() {
     client.initialize("2025-11-25");
     for (language, searched) in [
         ("python", "python3"),
-        ("javascript", "node"),
+        ("ruby", "ruby"),
         ("shellscript", "bash"),
     ] {
         let missing = error(&mut client, code(language, "1"), "rejected");

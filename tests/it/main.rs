@@ -5,6 +5,7 @@ mod bad_input;
 mod code_runner;
 mod compiled;
 mod doctor;
+mod embedded;
 mod error_kinds;
 mod faults;
 mod fetch;

@@ -4,7 +4,7 @@
 //! Prints a table of all. With `HOTCELL_NO_SKIP=1` there must be at least thirty languages, with
 //! `HOTCELL_ALL_LANGUAGES=1` at least sixty-five; `HOTCELL_TABLE` names a file for the table.
 
-mod cases;
+pub mod cases;
 mod detection;
 mod readme;
 mod table;

@@ -2,6 +2,9 @@
 
 use std::io;
 
+/// The step that finds nothing if our binary is not where it was started from any more.
+pub(crate) const ENGINE_STEP: &str = "finding our own binary";
+
 /// One wall-building step that the kernel refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failed {
@@ -79,6 +82,9 @@ impl JailError {
             (Self::Step { .. }, Some(libc::ENOSPC)) => Some(
                 "Raise the sysctl user.max_user_namespaces (and user.max_mnt_namespaces, user.max_net_namespaces): it is used up or 0.",
             ),
+            (Self::Step { step, .. }, _) if step == ENGINE_STEP => {
+                Some("Start hotcell again: its file has been moved or replaced.")
+            }
             (Self::Root(_), _) => Some(
                 "Start it as an ordinary user; or, in a container, with CAP_SYS_ADMIN and all user ids mapped.",
             ),

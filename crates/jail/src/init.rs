@@ -15,15 +15,15 @@ pub mod seccomp;
 
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::net::RecvFlags;
 use rustix::process::{DumpableBehavior, Signal};
 
-use crate::error::{Failed, step};
-use crate::policy::Policy;
+use crate::error::{ENGINE_STEP, Failed, step};
+use crate::policy::{ENGINE, Policy};
 use crate::spawner::Root;
 use crate::spec::{Go, Missing, Status, Wall};
 use crate::sys::{self, Forked};
@@ -153,8 +153,10 @@ fn enter(
         }
         Ok(())
     })?;
+    let engine = step(ENGINE_STEP, || engine(&policy, root))?;
     // The standard streams, the status socket, and what tells of the spawner's end.
-    let keep = [0, 1, 2, parts.status.as_raw_fd(), root.lifeline.as_raw_fd()];
+    let mut keep = vec![0, 1, 2, parts.status.as_raw_fd(), root.lifeline.as_raw_fd()];
+    keep.extend(engine.map(|file| file.as_raw_fd()));
     step("closing inherited files", || sys::close_all_but(&keep))?;
     // From here on nothing may need a capability.
     step("dropping capabilities", caps::drop_all)?;
@@ -170,7 +172,7 @@ fn enter(
     })?;
     let signals = step("watching the program", sys::child_signals)?;
     match step("forking", sys::fork)? {
-        Forked::Child => start(&policy, &parts.status, filters, hooks),
+        Forked::Child => start(&policy, engine, &parts.status, filters, hooks),
         Forked::Parent { pid } => {
             step("letting go of the streams", || {
                 sys::close_range(0, 2, false)
@@ -187,6 +189,7 @@ fn enter(
 /// The worker's part: the last walls, the word to go, and the program.
 fn start(
     policy: &Policy,
+    engine: Option<BorrowedFd<'_>>,
     status: &OwnedFd,
     filters: &Filters,
     hooks: Option<Hooks>,
@@ -202,7 +205,7 @@ fn start(
     })?;
     let argv = step("reading the arguments", || c_strings(&policy.argv))?;
     let env = step("reading the environment", || c_strings(&policy.env))?;
-    let landlock = step("restricting file access", landlock::restrict)?;
+    let landlock = step("restricting file access", || landlock::restrict(engine))?;
     // SECURITY: seccomp goes last of all. The steps above need system calls that
     // the filter denies, and a filter laid earlier would have to allow them to the
     // program too.
@@ -230,13 +233,29 @@ fn start(
     step("closing files", || {
         sys::close_range(3, libc::c_int::MAX, hooks.is_none())
     })?;
-    match (hooks, argv.first()) {
-        (Some(_), _) => Ok(()),
-        (None, Some(path)) => step("starting the program", || Err(sys::exec(path, &argv, &env))),
-        (None, None) => step("finding the program", || {
-            Err(io::Error::from_raw_os_error(libc::EINVAL))
-        }),
+    if hooks.is_some() {
+        return Ok(());
     }
+    let path = argv.first().ok_or_else(|| Failed {
+        step: "finding the program".to_owned(),
+        errno: libc::EINVAL,
+    })?;
+    step("starting the program", || {
+        Err(match engine {
+            Some(file) => sys::exec_file(file, &argv, &env),
+            None => sys::exec(path, &argv, &env),
+        })
+    })
+}
+
+/// Our own binary, for a cell whose program it is. Any other has no descriptor of it.
+fn engine<'a>(policy: &Policy, root: &'a Root) -> io::Result<Option<BorrowedFd<'a>>> {
+    if policy.argv.first().is_none_or(|first| first != ENGINE) {
+        return Ok(None);
+    }
+    let found = root.engine.as_ref().map(AsFd::as_fd);
+    let gone = || io::Error::from_raw_os_error(libc::ENOENT);
+    found.map(Some).ok_or_else(gone)
 }
 
 fn join_groups(parts: &CellParts) -> io::Result<()> {

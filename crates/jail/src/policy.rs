@@ -6,6 +6,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+/// In place of a program's path: our own binary, started by this name. A cell has no path
+/// to it. A path is absolute, so this cannot be one.
+pub const ENGINE: &str = "hotcell-engines";
+
 /// A folder of the host that cells see read-only at a path of their own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tree {
@@ -42,8 +46,8 @@ pub struct Zygote {
 /// One cell's program: what to start and within which limits.
 #[derive(Debug, Clone)]
 pub struct Policy {
-    /// The program and its arguments; the first is an absolute path inside the cell.
-    /// Nothing in a cell of a zygote.
+    /// The program and its arguments; the first is an absolute path inside the cell,
+    /// or [`ENGINE`]. Nothing in a cell of a zygote.
     pub argv: Vec<OsString>,
     /// The whole environment as `NAME=value`; nothing is inherited.
     pub env: Vec<OsString>,

@@ -318,13 +318,32 @@ pub fn reap_cell(pidfd: BorrowedFd<'_>) -> io::Result<bool> {
     Ok(unsafe { info.si_pid() } != 0)
 }
 
+/// Pointers to the strings of `list`, and a null pointer.
+fn pointers(list: &[CString]) -> Vec<*const libc::c_char> {
+    let end = std::iter::once(std::ptr::null());
+    list.iter().map(|text| text.as_ptr()).chain(end).collect()
+}
+
+/// Replaces this process by the program in `file`. Returns only if that failed.
+pub fn exec_file(file: BorrowedFd<'_>, argv: &[CString], env: &[CString]) -> io::Error {
+    let (argv, env) = (pointers(argv), pointers(env));
+    // SAFETY: the path is an empty C string; both arrays end with a null pointer and
+    // their strings outlive the call.
+    unsafe {
+        libc::syscall(
+            libc::SYS_execveat,
+            file.as_raw_fd(),
+            c"".as_ptr(),
+            argv.as_ptr(),
+            env.as_ptr(),
+            libc::AT_EMPTY_PATH,
+        )
+    };
+    io::Error::last_os_error()
+}
+
 /// Replaces this process. Returns only if that failed.
 pub fn exec(path: &CString, argv: &[CString], env: &[CString]) -> io::Error {
-    let pointers = |list: &[CString]| {
-        let mut pointers: Vec<_> = list.iter().map(|s| s.as_ptr()).collect();
-        pointers.push(std::ptr::null());
-        pointers
-    };
     let (argv, env) = (pointers(argv), pointers(env));
     // SAFETY: both arrays end with a null pointer and their strings outlive the call.
     unsafe { libc::execve(path.as_ptr(), argv.as_ptr(), env.as_ptr()) };

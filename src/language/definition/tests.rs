@@ -147,6 +147,46 @@ fn ways_are_kept_in_their_order_with_their_steps() {
 }
 
 #[test]
+fn an_engine_is_a_way_that_needs_no_program() {
+    let text = |way: &str| format!("name = \"L\"\nsource.file = \"a.l\"\n[[command]]\n{way}\n");
+    let read = |way: &str| Definition::parse("l", &text(way), Path::new("l.toml"));
+    let way = read("embedded = \"lua\"").unwrap().commands()[0].clone();
+    assert_eq!((way.embedded.as_deref(), way.needs.len()), (Some("lua"), 0));
+    for (mistake, complaint) in [
+        (
+            "embedded = \"basic\"",
+            "no engine `basic` is built in; there are jaq, lua",
+        ),
+        (
+            "embedded = \"lua\"\nrun = [\"{runtime}\", \"{file}\"]",
+            "engines are all started alike",
+        ),
+        (
+            "run = [\"{runtime}\", \"{file}\"]",
+            "a command has neither `needs` nor `embedded`",
+        ),
+    ] {
+        let error = read(mistake).unwrap_err();
+        assert!(error.message.contains(complaint), "{mistake}: {error}");
+    }
+}
+
+#[test]
+fn a_request_chooses_among_the_ways_by_name() {
+    let text = "name = \"L\"\nsource.file = \"a.l\"\n[[command]]\nneeds = [\"l\"]\n\
+                run = [\"{runtime}\", \"{file}\"]\n[[command]]\nembedded = \"lua\"\n";
+    let all = Definition::parse("l", text, Path::new("l.toml")).unwrap();
+    assert_eq!(all.run_by("l").unwrap().commands(), &all.commands()[..1]);
+    assert_eq!(
+        all.run_by("embedded").unwrap().commands(),
+        &all.commands()[1..]
+    );
+    let error = all.run_by("m").unwrap_err();
+    assert_eq!(error.to_string(), "`l` cannot be run by `m`");
+    assert_eq!(error.hint().unwrap(), "Choose one of: l, embedded.");
+}
+
+#[test]
 fn a_way_that_cannot_work_is_refused() {
     for (right, mistake, complaint) in [
         ("[\"ld\",", "[\"cc\",", "a command starts with `{runtime}`"),

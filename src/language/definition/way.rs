@@ -12,7 +12,7 @@ use crate::request::CellPath;
 #[serde(deny_unknown_fields)]
 pub struct Way {
     /// Programs that must all be there. `{runtime}` is the first of them.
-    #[serde(deserialize_with = "needs")]
+    #[serde(default, deserialize_with = "needs")]
     pub needs: Vec<String>,
     /// The way is for programs that look like this, and for no others.
     pub when: Option<Rule>,
@@ -26,8 +26,11 @@ pub struct Way {
     /// Commands that build the program, each in a cell of its own.
     #[serde(default, deserialize_with = "steps")]
     pub compile: Vec<Vec<Word>>,
-    #[serde(deserialize_with = "step")]
+    #[serde(default, deserialize_with = "step")]
     pub run: Vec<Word>,
+    /// The engine of ours that runs it, or that prepares it for `{runtime}`.
+    #[serde(default, deserialize_with = "engine")]
+    pub embedded: Option<String>,
     /// Arguments that make this runtime print its version, if the language's do not.
     pub version: Option<Vec<String>>,
     #[serde(default, deserialize_with = "variables")]
@@ -62,6 +65,12 @@ pub enum Piece {
 impl Way {
     /// Whether the placeholders stand where they mean something.
     pub(super) fn check(&self) -> Result<(), String> {
+        if self.embedded.is_some() {
+            return match (self.run.as_slice(), self.compile.as_slice()) {
+                ([], []) => Ok(()),
+                _ => Err("engines are all started alike: `embedded` has no `run`".to_owned()),
+            };
+        }
         if self.run.is_empty() || self.compile.iter().any(Vec::is_empty) {
             return Err("a command has no program".to_owned());
         }
@@ -116,6 +125,18 @@ fn needs<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     } else {
         Ok(names)
     }
+}
+
+fn engine<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let name = String::deserialize(from)?;
+    if engines::exists(&name) {
+        return Ok(Some(name));
+    }
+    let all: Vec<_> = engines::names().collect();
+    Err(de::Error::custom(format!(
+        "no engine `{name}` is built in; there are {}",
+        all.join(", ")
+    )))
 }
 
 fn step<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Word>, D::Error> {

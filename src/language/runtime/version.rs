@@ -66,6 +66,7 @@ impl Versions {
             .as_ref()
             .unwrap_or(&definition.version.args);
         let version = match self.known.get(&runtime.path) {
+            _ if runtime.is_embedded() => engines::version(&runtime.command).map(str::to_owned),
             Some(known) if known.question == *question && self.known(runtime).is_some() => {
                 known.version.clone()
             }

@@ -42,7 +42,12 @@ fn row(definition: &Definition) -> String {
     let files: Vec<String> = definition.files.iter().cloned().chain(extensions).collect();
     let mut programs: Vec<String> = Vec::new();
     for way in definition.commands() {
-        let names = way.needs.join(" + ");
+        let own = way
+            .embedded
+            .iter()
+            .map(|engine| format!("built in ({engine})"));
+        let names: Vec<String> = own.chain(way.needs.iter().cloned()).collect();
+        let names = names.join(" + ");
         if !programs.contains(&names) {
             programs.push(names);
         }

@@ -6,22 +6,24 @@
 //! program that found one.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 
 use landlock::{
     ABI, Access, AccessFs, CompatLevel, Compatible, LandlockStatus, PathBeneath, PathFd, Ruleset,
     RulesetAttr, RulesetCreatedAttr, RulesetError, Scope,
 };
 
-/// Restricts this process; answers with the ABI in force, 0 for none.
-pub fn restrict() -> io::Result<u8> {
-    let status = apply().map_err(io::Error::other)?;
+/// Restricts this process; answers with the ABI in force, 0 for none. `program` is
+/// a file outside of the root that it may start all the same.
+pub fn restrict(program: Option<BorrowedFd<'_>>) -> io::Result<u8> {
+    let status = apply(program).map_err(io::Error::other)?;
     Ok(match status {
         LandlockStatus::Available { effective_abi, .. } => effective_abi as u8,
         _ => 0,
     })
 }
 
-fn apply() -> Result<LandlockStatus, RulesetError> {
+fn apply(program: Option<BorrowedFd<'_>>) -> Result<LandlockStatus, RulesetError> {
     const NEWEST: ABI = ABI::V6;
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
@@ -41,6 +43,10 @@ fn apply() -> Result<LandlockStatus, RulesetError> {
         if let Ok(folder) = PathFd::new(path) {
             rules = rules.add_rule(PathBeneath::new(folder, access))?;
         }
+    }
+    if let Some(program) = program {
+        let start = AccessFs::Execute | AccessFs::ReadFile;
+        rules = rules.add_rule(PathBeneath::new(program, start))?;
     }
     Ok(rules.restrict_self()?.landlock)
 }

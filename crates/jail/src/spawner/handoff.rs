@@ -210,6 +210,8 @@ mod inside {
                     target: input.text()?.into(),
                 })
             })?,
+            // A zygote's cells go on with its own image.
+            engine: None,
             processor: input.string()?,
             kernel: input.string()?,
             facts: HashMap::new(),

@@ -62,6 +62,8 @@ pub struct Root {
     /// The slots that have an overlay over each tree, or why they have none.
     pub(super) overlaid: HashMap<u32, Result<(), i32>>,
     pub masks: Vec<Mask>,
+    /// Our own binary, on a read-only mount that has no place anywhere.
+    pub engine: Option<OwnedFd>,
     pub(super) processor: String,
     pub(super) kernel: String,
     pub(super) facts: HashMap<u32, (u64, u32)>,
@@ -82,6 +84,7 @@ pub struct Opened {
 }
 
 enum Place {
+    Nowhere,
     Overlay(PathBuf),
     Mask,
     Device(&'static str),
@@ -115,6 +118,11 @@ pub fn open_trees(view: &View) -> io::Result<Vec<Opened>> {
     }
     for tree in &view.trees {
         open(&tree.host, TREE, Place::Overlay(tree.cell.clone()))?;
+    }
+    // By the path, and not by /proc/self/exe itself, which leads into the mount namespace
+    // that we have left. A binary that is gone is an error for those who ask for it only.
+    if let Ok(own) = fs::read_link("/proc/self/exe") {
+        let _ = open(&own, TREE, Place::Nowhere);
     }
     open(Path::new("/dev/null"), DEVICE, Place::Mask)?;
     for name in DEVICES {
@@ -189,7 +197,7 @@ impl Root {
             fs::create_dir("proc")?;
             side.mount_proc("/tmp/proc")
         })?;
-        let trees = step("filling the root", || fill(opened, &links))?;
+        let (trees, engine) = step("filling the root", || fill(opened, &links))?;
         let (lifeline, alive) = step("making the lifeline", || {
             Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
         })?;
@@ -201,6 +209,7 @@ impl Root {
             trees,
             overlaid: HashMap::new(),
             masks,
+            engine,
             processor,
             kernel,
             facts: HashMap::new(),
@@ -288,7 +297,10 @@ impl Root {
     }
 }
 
-fn fill(opened: Vec<Opened>, links: &[(PathBuf, PathBuf)]) -> io::Result<Vec<Shown>> {
+fn fill(
+    opened: Vec<Opened>,
+    links: &[(PathBuf, PathBuf)],
+) -> io::Result<(Vec<Shown>, Option<OwnedFd>)> {
     for folder in ["host/empty", "mask/folder", "mask/facts", "facts", "cell"] {
         fs::create_dir_all(folder)?;
     }
@@ -317,9 +329,13 @@ fn fill(opened: Vec<Opened>, links: &[(PathBuf, PathBuf)]) -> io::Result<Vec<Sho
         symlink(target, Path::new("cell/dev").join(name))?;
     }
 
-    let mut trees = Vec::new();
+    let (mut trees, mut engine) = (Vec::new(), None);
     for Opened { tree, place } in opened {
         let target = match place {
+            Place::Nowhere => {
+                engine = Some(tree);
+                continue;
+            }
             Place::Overlay(path) => {
                 fs::create_dir_all(inside(&path))?;
                 let name = format!("t{}", trees.len());
@@ -358,7 +374,7 @@ fn fill(opened: Vec<Opened>, links: &[(PathBuf, PathBuf)]) -> io::Result<Vec<Sho
     // The folder alone: the devices in it must stay devices.
     let cell = rustix::fs::open("cell", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     sys::restrict_mount(cell.as_fd(), TREE, false)?;
-    Ok(trees)
+    Ok((trees, engine))
 }
 
 /// Makes sure that what will mask files is the null device.

@@ -1,0 +1,185 @@
+//! Where `import` and `require` find things: the engine's own modules, and files of the
+//! workspace. There is no network and no package here.
+
+use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
+
+use rquickjs::context::EvalOptions;
+use rquickjs::loader::{ImportAttributes, Loader, Resolver};
+use rquickjs::module::Declared;
+use rquickjs::{Ctx, Exception, Function, Module, Object, Promise, Result};
+
+use super::{CONTROL, Files, Unreadable};
+
+pub struct Modules(pub Rc<Files>);
+
+/// The engine's own code, by name.
+const LIBRARIES: &[(&str, &str)] = &[
+    ("assert", include_str!("lib/assert.js")),
+    ("boot", include_str!("lib/boot.js")),
+    ("clone", include_str!("lib/clone.js")),
+    ("encoding", include_str!("lib/encoding.js")),
+    ("events", include_str!("lib/events.js")),
+    ("inspect", include_str!("lib/inspect.js")),
+    ("node", include_str!("lib/node.js")),
+    ("path", include_str!("lib/path.js")),
+    ("readline", include_str!("lib/readline.js")),
+    ("url", include_str!("lib/url.js")),
+];
+
+/// The function that a file of `lib` is.
+pub fn library<'js>(ctx: &Ctx<'js>, name: &str) -> Result<Function<'js>> {
+    let Some((_, source)) = LIBRARIES.iter().find(|(known, _)| *known == name) else {
+        return Err(Exception::throw_reference(ctx, name));
+    };
+    let mut options = EvalOptions::default();
+    options.filename = Some(format!("hotcell:{name}"));
+    ctx.eval_with_options(*source, options)
+}
+
+/// The file that `name` means in a file `from`: as it is, or with an ending that was left out.
+pub fn resolve(from: &Path, name: &str) -> Option<PathBuf> {
+    let name = name.strip_prefix("file://").unwrap_or(name);
+    if !name.starts_with(['.', '/']) {
+        return None;
+    }
+    let path = tidy(&from.parent()?.join(name));
+    let text = path.to_str()?;
+    let mut candidates = vec![path.clone()];
+    let endings = ["js", "ts", "mjs", "cjs", "tsx", "json"];
+    candidates.extend(endings.map(|ending| format!("{text}.{ending}").into()));
+    // TypeScript names the file that it would become.
+    let becomes = [
+        (".js", ".ts"),
+        (".mjs", ".mts"),
+        (".jsx", ".tsx"),
+        (".js", ".tsx"),
+    ];
+    let became = becomes
+        .iter()
+        .filter_map(|(to, from)| Some(format!("{}{from}", text.strip_suffix(to)?).into()));
+    candidates.extend(became);
+    candidates.extend(endings.map(|ending| path.join(format!("index.{ending}"))));
+    candidates.into_iter().find(|candidate| candidate.is_file())
+}
+
+fn tidy(path: &Path) -> PathBuf {
+    let mut tidy = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(tidy.pop()),
+            Component::CurDir => {}
+            part => tidy.push(part),
+        }
+    }
+    tidy
+}
+
+impl Resolver for Modules {
+    fn resolve<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        base: &str,
+        name: &str,
+        _attributes: Option<ImportAttributes<'js>>,
+    ) -> Result<String> {
+        if builtin(ctx, name)?.is_some() {
+            return Ok(format!("node:{}", name.trim_start_matches("node:")));
+        }
+        if let Some(path) = resolve(Path::new(base), name) {
+            return Ok(path.to_string_lossy().into_owned());
+        }
+        let kind = if name.starts_with(['.', '/']) {
+            "module"
+        } else {
+            "package"
+        };
+        let message = format!("Cannot find {kind} '{name}' imported from {base}");
+        let error = Exception::from_message(ctx.clone(), &message)?;
+        // node names the code in the first line; the stack was made before there was one.
+        let code = "ERR_MODULE_NOT_FOUND";
+        error.as_object().set("code", code)?;
+        error
+            .as_object()
+            .set("stack", format!("Error [{code}]: {message}"))?;
+        Err(error.throw())
+    }
+}
+
+impl Loader for Modules {
+    fn load<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        _attributes: Option<ImportAttributes<'js>>,
+    ) -> Result<Module<'js, Declared>> {
+        let path = Path::new(name);
+        let source = if name.starts_with("node:") {
+            let names =
+                builtin(ctx, name)?.map(|module| module.keys().collect::<Result<Vec<String>>>());
+            exports(
+                &format!("builtin({name:?})"),
+                names.transpose()?.unwrap_or_default(),
+            )
+        } else {
+            let unreadable = |why| match why {
+                Unreadable::File(error) => {
+                    Exception::throw_message(ctx, &format!("Cannot read '{name}': {error}"))
+                }
+                Unreadable::Broken(broken) => {
+                    Exception::throw_syntax(ctx, &format!("{} ({name})", broken.message))
+                }
+            };
+            if path.extension().is_some_and(|ending| ending == "json") {
+                let text = std::fs::read_to_string(path).map_err(Unreadable::File);
+                let text = serde_json::Value::from(text.map_err(unreadable)?);
+                format!("export default JSON.parse({text});")
+            } else {
+                let script = self.0.read(path).map_err(unreadable)?;
+                if script.is_module {
+                    self.0.remember(name, script.places, 0);
+                    script.code
+                } else {
+                    exports(&format!("library('node').load({name:?})"), Vec::new())
+                }
+            }
+        };
+        declare(ctx, name, source)
+    }
+}
+
+/// Starts the main program as a module; what its end is promised by.
+pub fn start<'js>(ctx: &Ctx<'js>, files: &Files, name: &str) -> Result<Promise<'js>> {
+    let script = files.read(Path::new(name));
+    // It was read before; only its file could be gone.
+    let script = script.map_err(|_| Exception::throw_message(ctx, "it cannot be read"))?;
+    files.remember(name, script.places, 0);
+    Ok(declare(ctx, name, script.code)?.eval()?.1)
+}
+
+fn declare<'js>(ctx: &Ctx<'js>, name: &str, source: String) -> Result<Module<'js, Declared>> {
+    let module = Module::declare(ctx.clone(), name, source)?;
+    let meta: Object = module.meta()?;
+    meta.set("url", format!("file://{name}"))?;
+    Ok(module)
+}
+
+fn builtin<'js>(ctx: &Ctx<'js>, name: &str) -> Result<Option<Object<'js>>> {
+    let control: Object = ctx.globals().get(CONTROL)?;
+    let find: Function = control.get("builtin")?;
+    find.call((name,))
+}
+
+/// A module that is the value of an expression, and exports its fields.
+fn exports(expression: &str, names: Vec<String>) -> String {
+    let plain = |name: &String| {
+        let first = name.starts_with(|first: char| first.is_ascii_alphabetic());
+        first && name != "default" && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    let fields: String = names
+        .iter()
+        .filter(|name| plain(name))
+        .map(|name| format!("const $_{name} = it.{name}; export {{ $_{name} as {name} }};\n"))
+        .collect();
+    format!("const it = globalThis.{CONTROL}.{expression};\nexport default it;\n{fields}")
+}

@@ -1,0 +1,166 @@
+//! JavaScript and TypeScript read and, where QuickJS or node would not understand them,
+//! rewritten: types, enums, namespaces and JSX.
+
+use std::path::Path;
+
+use oxc_allocator::Allocator;
+use oxc_codegen::{Codegen, CodegenOptions};
+use oxc_parser::{ParseOptions, Parser, ParserReturn};
+use oxc_semantic::SemanticBuilder;
+use oxc_span::SourceType;
+use oxc_transformer::{JsxRuntime, TransformOptions, Transformer};
+
+/// A program as a plain JavaScript engine can take it.
+pub struct Script {
+    pub code: String,
+    /// Whether it imports or exports, or awaits outside of functions.
+    pub is_module: bool,
+    pub places: Places,
+    /// The same for other readers: a source map as an address that holds it.
+    pub map: Option<String>,
+}
+
+/// Where the parts of rewritten code come from. Empty for code that is as it was written.
+#[derive(Default)]
+pub struct Places(Vec<Place>);
+
+/// A place in the code, then in the source; both count from 0.
+struct Place {
+    code: (u32, u32),
+    source: (u32, u32),
+}
+
+/// Source that is no program of its language.
+pub struct Broken {
+    pub offset: usize,
+    pub message: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    JavaScript,
+    TypeScript,
+}
+
+impl Dialect {
+    /// By a file's ending; anything unknown is JavaScript.
+    pub fn of(path: &Path) -> Self {
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        match ending {
+            Some("ts" | "tsx" | "mts" | "cts") => Self::TypeScript,
+            _ => Self::JavaScript,
+        }
+    }
+}
+
+/// Reads a program; `path` is for its ending, and for messages.
+pub fn read(path: &Path, source: &str, dialect: Dialect) -> Result<Script, Broken> {
+    // A cast `<T>x` and an element `<T>` look alike, so JSX is what does not parse without it.
+    let plain = SourceType::unambiguous().with_typescript(dialect == Dialect::TypeScript);
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    let plain = match ending {
+        Some("mjs" | "mts") => plain.with_module(true),
+        _ => plain,
+    };
+    let allocator = Allocator::default();
+    let first = parse(&allocator, source, plain);
+    if !first.diagnostics.has_errors() {
+        if dialect == Dialect::JavaScript {
+            return Ok(Script {
+                code: source.to_owned(),
+                is_module: first.program.source_type.is_module(),
+                places: Places::default(),
+                map: None,
+            });
+        }
+        return rewrite(&allocator, path, first);
+    }
+    let with_jsx = parse(&allocator, source, plain.with_jsx(true));
+    if with_jsx.diagnostics.has_errors() {
+        return Err(broken(first.diagnostics.into_iter().next()));
+    }
+    rewrite(&allocator, path, with_jsx)
+}
+
+fn parse<'a>(allocator: &'a Allocator, source: &'a str, kind: SourceType) -> ParserReturn<'a> {
+    let options = ParseOptions {
+        allow_return_outside_function: true,
+        ..ParseOptions::default()
+    };
+    Parser::new(allocator, source, kind)
+        .with_options(options)
+        .parse()
+}
+
+fn rewrite<'a>(
+    allocator: &'a Allocator,
+    path: &Path,
+    parsed: ParserReturn<'a>,
+) -> Result<Script, Broken> {
+    let mut program = parsed.program;
+    let is_module = program.source_type.is_module();
+    let semantic = SemanticBuilder::new()
+        .with_excess_capacity(2.0)
+        .with_enum_eval(true)
+        .build(&program);
+    let mut options = TransformOptions::default();
+    // Nothing is imported that the program does not name.
+    options.jsx.runtime = JsxRuntime::Classic;
+    let scoping = semantic.semantic.into_scoping();
+    let transformed =
+        Transformer::new(allocator, path, &options).build_with_scoping(scoping, &mut program);
+    if transformed.diagnostics.has_errors() {
+        return Err(broken(transformed.diagnostics.into_iter().next()));
+    }
+    let printed = Codegen::new()
+        .with_options(CodegenOptions {
+            source_map_path: Some(path.to_owned()),
+            ..CodegenOptions::default()
+        })
+        .build(&program);
+    let places = printed.map.iter().flat_map(|map| map.get_tokens());
+    let places = places.map(|token| Place {
+        code: (token.get_dst_line(), token.get_dst_col()),
+        source: (token.get_src_line(), token.get_src_col()),
+    });
+    Ok(Script {
+        map: printed.map.as_ref().map(|map| map.to_data_url()),
+        places: Places(places.collect()),
+        code: printed.code,
+        is_module,
+    })
+}
+
+fn broken(
+    diagnostic: Option<impl std::ops::Deref<Target = oxc_diagnostics::OxcDiagnosticInner>>,
+) -> Broken {
+    let Some(diagnostic) = diagnostic else {
+        return Broken {
+            offset: 0,
+            message: "Invalid syntax".to_owned(),
+        };
+    };
+    Broken {
+        offset: diagnostic
+            .labels
+            .first()
+            .map_or(0, |label| label.offset() as usize),
+        message: diagnostic.message.to_string(),
+    }
+}
+
+impl Places {
+    /// The source's line and column, counted from 1, for those of the code.
+    pub fn find(&self, line: u32, column: u32) -> (u32, u32) {
+        let wanted = (line.saturating_sub(1), column.saturating_sub(1));
+        let after = self.0.partition_point(|place| place.code <= wanted);
+        // The nearest before it on its line; else the first on its line.
+        let candidates = [after.checked_sub(1), Some(after)].into_iter().flatten();
+        let found = candidates
+            .filter_map(|at| self.0.get(at))
+            .find(|place| place.code.0 == wanted.0);
+        found.map_or((line, column), |place| {
+            (place.source.0 + 1, place.source.1 + 1)
+        })
+    }
+}

@@ -1,0 +1,56 @@
+//! SVG drawn to PNG, by resvg. The picture becomes a file beside the drawing, or goes
+//! to standard output when `-` is the first argument.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use resvg::{tiny_skia, usvg};
+
+use super::{Failed, Program, ours};
+
+pub fn run(program: &Program) -> Result<u8, Failed> {
+    let text = program.text()?;
+    let mut options = usvg::Options {
+        // Pictures that it names are files of the workspace; there is no network.
+        resources_dir: Some(".".into()),
+        ..usvg::Options::default()
+    };
+    if text.contains("<text") || text.contains(":text") {
+        // Reading every font costs more than all the rest.
+        Arc::make_mut(&mut options.fontdb).load_system_fonts();
+    }
+    let broken = |message: String| Failed {
+        code: 1,
+        message: format!("{}:{}", program.file, message),
+    };
+    let tree = usvg::Tree::from_str(text, &options).map_err(|error| {
+        let line = match &error {
+            usvg::Error::ParsingFailed(error) => error.pos().row,
+            _ => 1,
+        };
+        broken(format!("{line}: {error}"))
+    })?;
+    let size = tree.size().to_int_size();
+    let mut picture = tiny_skia::Pixmap::new(size.width(), size.height()).ok_or_else(|| {
+        broken(format!(
+            "1: {} x {} is too large",
+            size.width(),
+            size.height()
+        ))
+    })?;
+    resvg::render(
+        &tree,
+        tiny_skia::Transform::default(),
+        &mut picture.as_mut(),
+    );
+    let png = picture
+        .encode_png()
+        .map_err(|error| ours(error.to_string()))?;
+    let written = match program.args.first().map(String::as_str) {
+        Some("-") => io::stdout().write_all(&png),
+        _ => std::fs::write(Path::new(&program.file).with_extension("png"), &png),
+    };
+    written.map_err(|error| ours(format!("cannot write the picture: {error}")))?;
+    Ok(0)
+}

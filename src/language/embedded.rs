@@ -1,0 +1,73 @@
+//! The engines that come with hotcell as runtimes, and the choice between one and a
+//! program of the host.
+
+use std::path::PathBuf;
+
+use super::{Definition, LanguageError, Runtime, Way};
+
+/// The word for a built-in engine in requests, and the path of one in results.
+pub const EMBEDDED: &str = "embedded";
+
+impl Runtime {
+    /// An engine that runs the program by itself: it needs no file of the host.
+    pub(super) fn of_engine(engine: &str, way: &Way) -> Self {
+        Self {
+            command: engine.to_owned(),
+            path: PathBuf::from(EMBEDDED),
+            program: jail::ENGINE.to_owned(),
+            prefix: None,
+            libraries: Vec::new(),
+            way: way.clone(),
+            tools: Vec::new(),
+            shown: Vec::new(),
+        }
+    }
+
+    /// Whether the program needs nothing of this host.
+    pub fn is_embedded(&self) -> bool {
+        self.program == jail::ENGINE
+    }
+
+    /// How an engine is started, if one is. All are started alike, so a definition
+    /// need not say how: its name, the file, the program it prepares the file for.
+    pub fn engine_command(&self, file: &str, args: &[String]) -> Option<Vec<String>> {
+        let engine = self.way.embedded.as_deref()?;
+        let real = (!self.is_embedded()).then_some(self.program.as_str());
+        let ours = [jail::ENGINE, engine, file].into_iter().chain(real);
+        let args = args.iter().map(String::as_str);
+        Some(ours.chain(args).map(str::to_owned).collect())
+    }
+}
+
+impl Way {
+    /// Whether a request that names `engine` means this way.
+    fn is_meant_by(&self, engine: &str) -> bool {
+        match self.needs.first() {
+            Some(command) => command == engine,
+            None => engine == EMBEDDED || self.embedded.as_deref() == Some(engine),
+        }
+    }
+}
+
+impl Definition {
+    /// The same with only the ways that a request asks for: `embedded`, or a program.
+    pub fn run_by(&self, engine: &str) -> Result<Self, LanguageError> {
+        let ways = self.commands().iter();
+        let meant: Vec<Way> = ways
+            .filter(|way| way.is_meant_by(engine))
+            .cloned()
+            .collect();
+        if !meant.is_empty() {
+            return Ok(self.with_commands(meant));
+        }
+        let known = self.commands().iter().map(|way| match way.needs.first() {
+            Some(command) => command.clone(),
+            None => EMBEDDED.to_owned(),
+        });
+        Err(LanguageError::NoEngine {
+            language: self.id.clone(),
+            asked: engine.to_owned(),
+            known: known.collect(),
+        })
+    }
+}

@@ -1,0 +1,12 @@
+(module
+  (import "wasi_snapshot_preview1" "fd_write" (func $w (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_read" (func $r (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "proc_exit" (func $e (param i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 100) "got ")
+  (func (export "_start")
+    (i32.store (i32.const 0) (i32.const 104)) (i32.store (i32.const 4) (i32.const 1000))
+    (drop (call $r (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
+    (i32.store (i32.const 0) (i32.const 100)) (i32.store (i32.const 4) (i32.add (i32.const 4) (i32.load (i32.const 8))))
+    (drop (call $w (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))
+    (call $e (i32.const 3))))
