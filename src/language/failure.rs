@@ -20,6 +20,8 @@ pub struct Failure {
     memory: Vec<Pattern>,
     /// Lines that mean "this is not a program of the language".
     syntax: Vec<Pattern>,
+    /// The same, in words that no running program causes: `running` is not looked for.
+    parser: Vec<Pattern>,
     /// Lines that mean "something it imports is not there"; `{module}` is its name.
     missing: Vec<Pattern>,
     /// Lines that mean "there was nothing more to read on stdin".
@@ -27,7 +29,7 @@ pub struct Failure {
     /// Lines that only a program causes that was running: with one of them
     /// nothing is a syntax error.
     running: Vec<Pattern>,
-    /// How many of the last lines are searched for `syntax`, `missing` and `input`.
+    /// How many of the last lines are searched for `syntax`, `parser`, `missing` and `input`.
     last_lines: Option<usize>,
     place: Place,
 }
@@ -81,6 +83,7 @@ impl Failure {
         Self {
             memory: named(&self.memory),
             syntax: named(&self.syntax),
+            parser: named(&self.parser),
             missing: named(&self.missing),
             input: named(&self.input),
             running: named(&self.running),
@@ -130,7 +133,8 @@ impl Failure {
                 let module = found.module.take().unwrap_or_default();
                 return (Cause::MissingModule { module }, found);
             }
-            if let Some(found) = read(&self.syntax, line).filter(|_| !was_running) {
+            let broken = || read(&self.syntax, line).filter(|_| !was_running);
+            if let Some(found) = read(&self.parser, line).or_else(broken) {
                 let words = line.chars().take(QUOTED).collect();
                 return (Cause::Syntax { words }, found);
             }

@@ -145,3 +145,23 @@ fn hostile_words_are_read_without_harm_and_quoted_briefly() {
     };
     assert_eq!(module.len(), 200);
 }
+
+#[test]
+fn what_only_a_parser_says_is_syntax_though_a_place_follows_it() {
+    let typescript = failure("typescript");
+    let broken = "error: SyntaxError: Expression expected\n  |\n3 | let x = ;\n  |         ~\n    at file:///workspace/main.ts:3:9\n\nStack backtrace:\n   0: <unknown>\n";
+    let words = "error: SyntaxError: Expression expected";
+    assert_eq!(typescript.diagnose(broken.as_bytes()), syntax(words, 3));
+
+    // Control: the same place, and a program that was running.
+    let thrown = "error: Uncaught (in promise) SyntaxError: Unexpected token ';'\neval(\"let y = ;\")\n^\n    at file:///workspace/main.ts:3:1\n";
+    let found = typescript.diagnose(thrown.as_bytes());
+    assert_eq!((found.cause, found.line), (Cause::Unknown, Some(3)));
+
+    let import =
+        "error: Import \"lodash\" not a dependency\n    at file:///workspace/main.ts:1:15\n";
+    assert_eq!(
+        typescript.diagnose(import.as_bytes()).cause,
+        missing("lodash")
+    );
+}
