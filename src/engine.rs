@@ -328,6 +328,11 @@ impl Engine {
         Ok(())
     }
 
+    /// Whether cells wait here for programs.
+    pub fn has_pools(&self) -> bool {
+        self.pool_size.is_some_and(|size| size > 0)
+    }
+
     /// The pool whose cells could run this plan.
     fn pool(&self, plan: &RunPlan) -> Result<Option<Arc<Pool>>, JailError> {
         let (Some(size), Some(zygote)) = (self.pool_size, &plan.zygote) else {

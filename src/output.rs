@@ -18,6 +18,9 @@ pub struct RunOutput {
     pub signal: Option<String>,
     pub stdout: String,
     pub stderr: String,
+    /// What it printed, if that is a picture and not text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<ImageOutput>,
     /// Which streams were cut, and how many bytes they had in all.
     pub truncated: BTreeMap<&'static str, u64>,
     pub error: Option<ErrorOutput>,
@@ -95,6 +98,15 @@ impl ErrorOutput {
 }
 
 #[derive(Debug, Serialize)]
+pub struct ImageOutput {
+    pub mime_type: &'static str,
+    pub bytes: usize,
+    /// For surfaces that can show it; as text it would only be long.
+    #[serde(skip)]
+    pub data: Vec<u8>,
+}
+
+#[derive(Debug, Serialize)]
 pub struct RuntimeOutput {
     pub name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -131,10 +143,23 @@ impl RunOutput {
                 truncated.insert(name, stream.total);
             }
         }
+        let image = result
+            .stdout
+            .picture()
+            .map(|(mime_type, data)| ImageOutput {
+                mime_type,
+                bytes: data.len(),
+                data,
+            });
+        let stdout = match image {
+            Some(_) => String::new(),
+            None => result.stdout.to_text(),
+        };
         Self {
             exit_code: verdict.exit_code,
             signal: verdict.signal,
-            stdout: result.stdout.to_text(),
+            stdout,
+            image,
             stderr: result.stderr.to_text(),
             truncated,
             error: verdict.error,
@@ -218,6 +243,7 @@ impl RunOutput {
             signal: None,
             stdout: String::new(),
             stderr: String::new(),
+            image: None,
             truncated: BTreeMap::new(),
             error: None,
             language: plan.map(|plan| plan.language.to_string()),

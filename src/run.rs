@@ -28,7 +28,7 @@ use crate::request::{FileSource, InputFile};
 
 use capture::{Ceiling, capture};
 
-pub use capture::{Captured, OutputEvent, Stream};
+pub use capture::{Captured, OutputEvent, Stream, picture_kind};
 pub use outcome::{Compiled, Outcome, Spent};
 
 /// How long a cell may take to build its walls. Far above what it takes: this

@@ -23,7 +23,8 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     if let Some(change) = &arguments.change {
         return fetch::main(change, &engine);
     }
-    let rows = rows(engine.registry(), engine.surroundings());
+    // As `serve` would have it.
+    let rows = rows(engine.registry(), engine.surroundings(), true);
     let mut stdout = std::io::stdout().lock();
     let text = if arguments.json {
         serde_json::to_string_pretty(&rows).unwrap_or_default() + "\n"
@@ -34,14 +35,16 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What can run first, with its version and program; then the rest, with the reason and what to do.
+/// What can run first: version, where from, warm or cold, program. Then the rest, with the reason
+/// and what to do.
 fn table(rows: &[Row]) -> String {
     let mut text = String::new();
     let (here, missing): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.available);
     for row in &here {
         let version = row.version.as_deref().unwrap_or("-");
         let path = row.path.as_deref().unwrap_or_default();
-        text += &format!("{:<13} {version:<12} {path}\n", row.id);
+        let (from, start) = (row.from.unwrap_or_default(), row.start.unwrap_or_default());
+        text += &format!("{:<13} {version:<12} {from:<9} {start:<5} {path}\n", row.id);
     }
     text += &format!(
         "\n{} of {} can run here. Not here:\n\n",

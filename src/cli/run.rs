@@ -19,7 +19,7 @@ use crate::request::{
     AskedLimits, InputFile, RequestError, RunRequest, parse_count, parse_cpus, parse_duration,
     parse_size,
 };
-use crate::run::{OutputEvent, RunResult, StartError, Stdin, Stream, Surface};
+use crate::run::{OutputEvent, RunResult, StartError, Stdin, Stream, Surface, picture_kind};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -287,8 +287,22 @@ async fn execute(
 
 /// Writes output out as it comes, until there is none or nobody reads it.
 fn print(mut events: mpsc::Receiver<OutputEvent>, unheard: &Notify) {
+    let mut picture = None;
     while let Some(event) = events.blocking_recv() {
+        if event.stream == Stream::Stdout && picture.is_none() {
+            let kind = picture_kind(&event.bytes).filter(|_| io::stdout().is_terminal());
+            if let Some(kind) = kind {
+                let hint = "Send it to a file: `hotcell run ... > picture`.";
+                complain(
+                    &format!("the program prints a picture ({kind})"),
+                    Some(hint),
+                );
+            }
+            picture = Some(kind.is_some());
+        }
         let written = match event.stream {
+            // A terminal would take its bytes for commands.
+            Stream::Stdout if picture == Some(true) => Ok(()),
             Stream::Stdout => write_all(&mut io::stdout().lock(), &event.bytes),
             Stream::Stderr => write_all(&mut io::stderr().lock(), &event.bytes),
         };

@@ -20,6 +20,7 @@ impl Runtime {
             way: way.clone(),
             tools: Vec::new(),
             shown: Vec::new(),
+            env: Default::default(),
         }
     }
 

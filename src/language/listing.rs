@@ -7,7 +7,8 @@ use std::thread;
 
 use serde::Serialize;
 
-use super::{Listed, Registry, Runtime, Surroundings, UnsupportedPlatform, Versions};
+use super::{Definition, Listed, Registry, Runtime, Surroundings, UnsupportedPlatform, Versions};
+use crate::fetch::Place;
 
 /// One language on this machine.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -21,6 +22,10 @@ pub struct Row {
     pub runtime: Option<String>,
     pub version: Option<String>,
     pub path: Option<String>,
+    /// Where the program comes from: the system's PATH, a recipe, or hotcell itself.
+    pub from: Option<&'static str>,
+    /// Whether a server keeps cells waiting in which it has started already.
+    pub start: Option<&'static str>,
     /// The one system it exists on, if it is bound to one.
     pub platform: Option<&'static str>,
     /// Why it cannot run, if it cannot.
@@ -33,9 +38,9 @@ pub struct Row {
 /// Asking is mostly waiting for others to start.
 const THREADS: usize = 4;
 
-/// Every language, sorted by id. Asks runtimes that are new to us for their
-/// version, which may take seconds the first time.
-pub fn rows(registry: &Registry, around: &Surroundings) -> Vec<Row> {
+/// Every language, sorted by id; `pools` says whether cells may wait at all. Asks runtimes
+/// that are new to us for their version, which may take seconds the first time.
+pub fn rows(registry: &Registry, around: &Surroundings, pools: bool) -> Vec<Row> {
     let listed = registry.list();
     let versions = Versions::load(around);
     let (next, rows) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
@@ -50,6 +55,9 @@ pub fn rows(registry: &Registry, around: &Surroundings) -> Vec<Row> {
                         row.available = true;
                         row.version = answered.version().map(str::to_owned);
                         row.path = Some(runtime.path.display().to_string());
+                        row.from = Some(runtime.origin(around));
+                        let waits = pools && runtime.waits(definition);
+                        row.start = Some(if waits { "warm" } else { "cold" });
                         row.runtime = Some(runtime.command);
                         lock(&answers).push(answered);
                     }
@@ -77,6 +85,23 @@ pub fn rows(registry: &Registry, around: &Surroundings) -> Vec<Row> {
     let mut rows = std::mem::take(&mut *lock(&rows));
     rows.sort_by(|a, b| a.id.cmp(&b.id));
     rows
+}
+
+impl Runtime {
+    /// Where its program comes from, in a word.
+    fn origin(&self, around: &Surroundings) -> &'static str {
+        let fetched = around.data.as_deref().map(Place::in_data);
+        match fetched.and_then(|place| place.receipt_of(&self.path)) {
+            _ if self.is_embedded() => "built in",
+            Some(_) => "fetched",
+            None => "system",
+        }
+    }
+
+    /// Whether programs of the language find it started, if they ask for nothing special.
+    fn waits(&self, definition: &Definition) -> bool {
+        definition.warm.is_some() && self.way.embedded.is_none()
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

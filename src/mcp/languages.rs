@@ -35,7 +35,7 @@ impl Resource for Languages {
             // Runtimes that are new to us are asked for their versions.
             let work = move || {
                 let engine = runner.engine();
-                rows(engine.registry(), engine.surroundings())
+                rows(engine.registry(), engine.surroundings(), engine.has_pools())
             };
             let listed = tokio::task::spawn_blocking(work).await.unwrap_or_default();
             let text = serde_json::to_string_pretty(&listed).unwrap_or_default();

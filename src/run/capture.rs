@@ -69,6 +69,13 @@ impl Captured {
         )
     }
 
+    /// The whole stream and what it is, if it is a picture that clients can show.
+    pub fn picture(&self) -> Option<(&'static str, Vec<u8>)> {
+        let kind = picture_kind(&self.head)?;
+        let whole = || [&self.head[..], &self.tail[..]].concat();
+        (!self.is_truncated()).then(|| (kind, whole()))
+    }
+
     /// The last bytes of the stream: at least a quarter of what is kept, if there was so much.
     pub fn tail(&self) -> Cow<'_, [u8]> {
         if self.tail.is_empty() {
@@ -92,6 +99,31 @@ impl Captured {
         let over = (self.tail.len() + bytes.len()).saturating_sub(room);
         self.tail.drain(..over);
         self.tail.extend_from_slice(bytes);
+    }
+}
+
+/// What kind of picture begins like this, if one does.
+pub fn picture_kind(start: &[u8]) -> Option<&'static str> {
+    match start {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'E',
+            b'B',
+            b'P',
+            ..,
+        ] => Some("image/webp"),
+        _ => None,
     }
 }
 

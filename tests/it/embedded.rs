@@ -229,5 +229,9 @@ fn an_engine_is_chosen_by_name_and_only_where_there_is_one() {
             "{id}"
         );
         assert!(row["version"].is_string(), "{id}");
+        assert_eq!(
+            (&row["from"], &row["start"]),
+            (&json!("built in"), &json!("cold"))
+        );
     }
 }

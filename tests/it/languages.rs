@@ -107,6 +107,24 @@ fn a_broken_file_is_named_with_its_line_and_breaks_no_other() {
 }
 
 #[test]
+fn the_table_says_where_a_runtime_comes_from_and_whether_it_waits() {
+    let Some(hotcell) = anyone() else { return };
+    let words = |id: &str| {
+        let row = row(&hotcell, id);
+        let text = |key: &str| row[key].as_str().unwrap_or("-").to_owned();
+        [text("from"), text("start")]
+    };
+    assert_eq!(words("python"), ["system", "warm"]);
+    assert_eq!(words("sed"), ["system", "cold"]);
+    // It cannot run here at all.
+    assert_eq!(words("bat"), ["-", "-"]);
+    let listed = start(&hotcell, &["languages"]).finish().out();
+    let line = listed.lines().find(|line| line.starts_with("python "));
+    let columns: Vec<&str> = line.expect("a line").split_whitespace().collect();
+    assert_eq!(columns[2..4], ["system", "warm"], "{columns:?}");
+}
+
+#[test]
 fn a_language_without_a_runtime_is_refused_with_what_was_searched() {
     let Some(hotcell) = anyone() else { return };
     let mut command = hotcell.command();

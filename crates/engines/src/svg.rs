@@ -1,8 +1,7 @@
-//! SVG drawn to PNG, by resvg. The picture becomes a file beside the drawing, or goes
-//! to standard output when `-` is the first argument.
+//! SVG drawn to PNG, by resvg. The picture goes to standard output, or into the file that the
+//! first argument names.
 
 use std::io::{self, Write};
-use std::path::Path;
 use std::sync::Arc;
 
 use resvg::{tiny_skia, usvg};
@@ -48,8 +47,8 @@ pub fn run(program: &Program) -> Result<u8, Failed> {
         .encode_png()
         .map_err(|error| ours(error.to_string()))?;
     let written = match program.args.first().map(String::as_str) {
-        Some("-") => io::stdout().write_all(&png),
-        _ => std::fs::write(Path::new(&program.file).with_extension("png"), &png),
+        Some(path) if path != "-" => std::fs::write(path, &png),
+        _ => io::stdout().write_all(&png),
     };
     written.map_err(|error| ours(format!("cannot write the picture: {error}")))?;
     Ok(0)

@@ -47,7 +47,7 @@ pub fn main(change: &Change, engine: &Engine) -> ExitCode {
         }
     };
     let done = match change {
-        Change::Add(asked) if asked.apt => return apt(definition),
+        Change::Add(asked) if asked.apt => return apt(definition, engine),
         Change::Add(asked) => add(asked, definition, engine),
         Change::Remove { .. } => remove(definition, engine),
     };
@@ -66,16 +66,19 @@ pub fn main(change: &Change, engine: &Engine) -> ExitCode {
 fn add(asked: &Add, definition: &Definition, engine: &Engine) -> Result<String, FetchError> {
     let around = engine.surroundings();
     let place = Place::in_data(around.data.as_deref().ok_or(FetchError::NoFolder)?);
-    if let (false, None, Ok(runtime)) = (
-        asked.prefer,
-        &asked.recipe,
-        Runtime::find(definition, around),
-    ) {
-        return Ok(format!(
-            "`{}` runs already, with {}; nothing was fetched. With --prefer one is fetched and used instead.",
-            definition.id,
-            runtime.path.display()
-        ));
+    let is_plain = !asked.prefer && asked.recipe.is_none();
+    if let Some(runtime) = satisfied(definition, engine).filter(|_| is_plain) {
+        let id = &definition.id;
+        return Ok(match runtime.is_embedded() {
+            true => format!(
+                "`{id}` runs already, with {}, which is built in; nothing was fetched.",
+                runtime.command
+            ),
+            false => format!(
+                "`{id}` runs already, with {}; nothing was fetched. With --prefer one is fetched and used instead.",
+                runtime.path.display()
+            ),
+        });
     }
     let mut bar = Bar::new();
     let has = |command: &str| Runtime::is_in_path(command, around);
@@ -108,6 +111,13 @@ fn add(asked: &Add, definition: &Definition, engine: &Engine) -> Result<String, 
     })
 }
 
+/// What runs the language already, unless that only stands in for the real thing.
+fn satisfied(definition: &Definition, engine: &Engine) -> Option<Runtime> {
+    let found = Runtime::find(definition, engine.surroundings()).ok()?;
+    let first = definition.commands().first()?;
+    (!found.is_embedded() || *first == found.way).then_some(found)
+}
+
 fn remove(definition: &Definition, engine: &Engine) -> Result<String, FetchError> {
     let data = engine.surroundings().data.as_deref();
     let place = Place::in_data(data.ok_or(FetchError::NoFolder)?);
@@ -123,7 +133,11 @@ fn remove(definition: &Definition, engine: &Engine) -> Result<String, FetchError
 }
 
 /// Installs the packages that the definition names, with the system's own tool.
-fn apt(definition: &Definition) -> ExitCode {
+fn apt(definition: &Definition, engine: &Engine) -> ExitCode {
+    if satisfied(definition, engine).is_some() {
+        let _ = writeln!(std::io::stdout(), "`{}` runs already", definition.id);
+        return ExitCode::SUCCESS;
+    }
     let Some(packages) = &definition.runtime.install.apt else {
         complain(&format!("`{}` has no package for apt", definition.id), None);
         return BAD_INPUT.into();

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::{Ran, Runner};
@@ -44,6 +46,13 @@ pub fn render_as(
     kept.shorten(&mut output, "stderr", STDERR_BUDGET, recorded.stderr);
 
     let mut content = vec![json!({ "type": "text", "text": text(&output, &kept.links) })];
+    content.extend(output.image.as_ref().map(|image| {
+        json!({
+            "type": "image",
+            "mimeType": image.mime_type,
+            "data": STANDARD.encode(&image.data),
+        })
+    }));
     content.extend(kept.links.iter().map(Link::to_value));
     let mut facts = serde_json::to_value(&output).unwrap_or_default();
     trim(&mut facts);
@@ -167,10 +176,17 @@ fn text(output: &RunOutput, links: &[Link]) -> String {
                 None => format!("{}: {}", output.status, error.message),
             });
         }
+        None if output.image.is_some() => {}
         None if output.stdout.is_empty() && output.stderr.is_empty() => {
             notes.push("The program ended well and printed nothing.".to_owned());
         }
         None => {}
+    }
+    if let Some(image) = &output.image {
+        let (kind, bytes) = (image.mime_type, image.bytes);
+        notes.push(format!(
+            "The program printed a picture: {kind}, {bytes} bytes"
+        ));
     }
     notes.extend(output.notes.iter().cloned());
     if let Some(link) = links.first() {

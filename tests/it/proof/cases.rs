@@ -42,7 +42,7 @@ pub struct Case {
     #[expect(dead_code, reason = "for readers")]
     exit_seen: Option<i64>,
     signal: Option<i64>,
-    #[expect(dead_code, reason = "for readers")]
+    /// The kind of picture that it prints, instead of text.
     artifact: Option<String>,
     /// The runtimes that the program is written for.
     #[serde(default)]
@@ -94,6 +94,9 @@ impl Case {
             self.stderr_contains
                 .as_ref()
                 .is_none_or(|it| text("stderr").contains(it)),
+            self.artifact
+                .as_ref()
+                .is_none_or(|it| record["image"]["mime_type"] == it.as_str()),
             self.exit.is_none_or(|it| record["exit_code"] == it),
             self.signal.is_none() || record["signal"].is_string(),
             match name {
