@@ -120,12 +120,13 @@ impl Engine {
     /// An engine that already starts what most cells need: those that see `/usr`
     /// alone. For the first thread of a process, which must live as long as the engine.
     pub fn early() -> Self {
-        let host = Host::open_early();
+        let early = Host::open_early();
         let engine = Self::new(Surroundings::from_env());
         // Whether it worked is asked again when it is needed.
-        if let Ok(host) = host {
-            *engine.lock_host() = Some(Arc::new(host));
-            let _ = engine.jail(&[]).map(|jail| jail.start());
+        if let Ok((host, jail)) = early {
+            *engine.lock_host() = Some(host);
+            let mut jails = engine.jails.lock().unwrap_or_else(PoisonError::into_inner);
+            jails.insert(View::default(), Arc::new(jail));
         }
         engine
     }
@@ -264,15 +265,6 @@ impl Engine {
         }
     }
 
-    /// Leaves with the process: waits for the cells, and leaves the rest to the kernel
-    /// and the sweeper, which end and remove it when this process is gone.
-    pub fn leave(self) {
-        if let Some(host) = &*self.lock_host() {
-            host.settle();
-        }
-        std::mem::forget(self);
-    }
-
     /// The version of a plan's runtime, if it has been asked before.
     pub fn known_version(&self, plan: &RunPlan) -> Option<Option<String>> {
         if plan.runtime.is_embedded() {
@@ -298,6 +290,15 @@ impl Engine {
         let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
         versions.insert(plan.runtime.path.clone(), version.clone());
         version
+    }
+
+    /// Leaves with the process: waits for what runs in cells, and leaves the rest to the kernel
+    /// and the sweeper, which end and remove it when this process is gone.
+    pub fn leave(self) {
+        if let Some(host) = &*self.lock_host() {
+            host.settle();
+        }
+        std::mem::forget(self);
     }
 
     fn host(&self) -> Result<Arc<Host>, JailError> {
