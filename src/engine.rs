@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use jail::{Host, Jail, JailError, Policy, Tree, View, Zygote};
-use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use crate::compile::{Builder, Built, Cells};
 use crate::language::{
@@ -19,7 +19,7 @@ use crate::language::{
     UnsupportedPlatform, Versions, unfence,
 };
 use crate::plan::{Defaults, RunPlan, plan};
-use crate::pool::Pool;
+use crate::pool::{Budget, Pool};
 use crate::request::{RequestError, RunRequest};
 use crate::run::{self, OutputEvent, RunResult, StartError, Stream, Surface};
 
@@ -40,6 +40,7 @@ pub struct Engine {
     /// How many cells wait in each pool; `None` without any.
     pool_size: Option<usize>,
     pools: Mutex<HashMap<(View, Zygote), Arc<Pool>>>,
+    budget: OnceLock<Arc<Budget>>,
     library: OnceLock<Option<Arc<OwnedFd>>>,
 }
 
@@ -82,9 +83,12 @@ impl Rejected {
 /// The library of every zygote, as a file without a name.
 fn library() -> Option<Arc<OwnedFd>> {
     const BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/zygote.so"));
-    let file = memfd_create("zygote", MemfdFlags::CLOEXEC).ok()?;
+    let file = memfd_create("zygote", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).ok()?;
     let mut file = File::from(file);
     file.write_all(BYTES).ok()?;
+    // SECURITY: cells map it, and are not to change it for each other.
+    let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    fcntl_add_seals(&file, seals).ok()?;
     Some(Arc::new(file.into()))
 }
 
@@ -100,6 +104,7 @@ impl Engine {
             jails: Mutex::default(),
             pool_size: None,
             pools: Mutex::default(),
+            budget: OnceLock::new(),
             library: OnceLock::new(),
         }
     }
@@ -261,11 +266,13 @@ impl Engine {
         Ok(host.insert(Arc::new(Host::open()?)).clone())
     }
 
-    /// One plan for each language that is kept warm and can run here. May wait for a
-    /// runtime to say where it is.
+    /// One plan for each language that is kept warm from the start and can run here. May
+    /// wait for a runtime to say where it is.
     pub fn warm_plans(&self) -> Vec<RunPlan> {
         let listed = self.registry.list().into_iter();
-        let warm = listed.filter_map(|listed| listed.definition.ok().filter(|d| d.warm.is_some()));
+        let is_ready =
+            |definition: &&Definition| definition.warm.as_ref().is_some_and(|it| !it.fresh);
+        let warm = listed.filter_map(|listed| listed.definition.ok().filter(is_ready));
         let plan = |definition: &Definition| {
             let request = RunRequest::new("0").ok()?.language(definition.id.as_str());
             self.plan(request).ok()
@@ -276,7 +283,7 @@ impl Engine {
     /// Has cells wait for programs like this one. Needs the runtime that will run them.
     pub fn warm(&self, plan: &RunPlan) -> Result<(), StartError> {
         if let Some(pool) = self.pool(plan)? {
-            pool.fill();
+            pool.keep();
         }
         Ok(())
     }
@@ -302,7 +309,9 @@ impl Engine {
                 env: Vec::new(),
                 limits: self.defaults.usual_limits(),
             };
-            Pool::new(jail, policy, size)
+            let fresh = zygote.fresh.then_some(plan.weight);
+            let budget = self.budget.get_or_init(|| Arc::new(Budget::of_host()));
+            Pool::new(jail, policy, budget.clone(), size, fresh)
         };
         Ok(Some(pools.entry(key).or_insert_with(make).clone()))
     }

@@ -63,22 +63,34 @@ pub struct Definition {
     pub warm: Option<Warm>,
 }
 
-/// A runtime that starts once and lends its image to runs.
+/// A runtime that has started before its program comes.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Warm {
+    /// Each waiting cell starts a runtime of its own, after the language was first used.
+    /// Otherwise one runtime lends its image to all of them.
+    #[serde(default)]
+    pub fresh: bool,
+    /// How many MiB a waiting cell of such a runtime takes up.
+    #[serde(default = "usual_weight")]
+    pub weight: u32,
     /// How a line begins that asks for a module.
+    #[serde(default)]
     pub imports: Vec<String>,
     /// What lets a program have the first tier: it could see what the others do.
     #[serde(default)]
     pub exact: Vec<String>,
     /// What the runtime runs once, before it waits, and in each cell before the program;
     /// `{tier}` is the tier's own part. Not in the first tier.
+    #[serde(default)]
     pub before: String,
+    #[serde(default)]
     pub after: String,
     /// What it runs when the program has ended, instead of taking itself apart.
+    #[serde(default)]
     pub leave: String,
     /// The first is the runtime as it is; the second is for programs that no other knows.
+    #[serde(default)]
     pub tiers: Vec<Tier>,
 }
 
@@ -94,21 +106,28 @@ pub struct Tier {
     pub after: String,
 }
 
+fn usual_weight() -> u32 {
+    8
+}
+
 impl Warm {
     /// What a runtime for `code` runs beforehand, in each cell, and at its end. A program with files
     /// beside it, which may be named like modules, gets no tier that has loaded some.
-    pub fn code(&self, code: &str, is_alone: bool) -> Option<[String; 3]> {
-        let first = self.tiers.first()?;
+    pub fn code(&self, code: &str, is_alone: bool) -> [String; 3] {
+        let parts = |tier: Option<&Tier>| {
+            tier.map_or_else(Default::default, |it| (it.before.clone(), it.after.clone()))
+        };
         if self.exact.iter().any(|word| code.contains(word)) {
-            return Some([first.before.clone(), first.after.clone(), String::new()]);
+            let (before, after) = parts(self.tiers.first());
+            return [before, after, String::new()];
         }
-        let usual = self.tiers.get(1)?;
-        let tier = self.tier(code).filter(|_| is_alone).unwrap_or(usual);
-        Some([
-            self.before.replace("{tier}", &tier.before),
-            self.after.replace("{tier}", &tier.after),
+        let known = self.tier(code).filter(|_| is_alone);
+        let (before, after) = parts(known.or(self.tiers.get(1)));
+        [
+            self.before.replace("{tier}", &before),
+            self.after.replace("{tier}", &after),
             self.leave.clone(),
-        ])
+        ]
     }
 
     /// The last tier that knows a module the program asks for.

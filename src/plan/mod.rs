@@ -50,6 +50,8 @@ pub struct RunPlan {
     pub failure: Failure,
     /// The waiting runtime that this run could go on with, if it asks for nothing special.
     pub zygote: Option<Zygote>,
+    /// How many MiB such a runtime takes up while it waits, if it shares nothing.
+    pub weight: u32,
     /// What the caller should know: limits that were not given as asked.
     pub notes: Vec<String>,
 }
@@ -96,7 +98,10 @@ pub fn plan(
     let trees = runtime.tools.iter().map(|tool| &tool.prefix);
     let argv = names.expand(&runtime.way.run);
     let build = build::plan(definition, &names, &env, &settled.limits);
+    // A runtime may have looked there before it waited.
+    let in_home = |file: &InputFile| file.path.as_str().starts_with(".home");
     let plain = parts.args.is_empty()
+        && !parts.files.iter().any(in_home)
         && parts.env.is_empty()
         && build.is_none()
         && path == definition.source.file;
@@ -120,6 +125,7 @@ pub fn plan(
         collect: Vec::new(),
         env,
         zygote,
+        weight: definition.warm.as_ref().map_or(0, |warm| warm.weight),
         source: Source {
             path,
             bytes: source_text(definition, parts.code),
@@ -163,9 +169,10 @@ fn zygote(
     is_alone: bool,
 ) -> Option<Zygote> {
     let warm = definition.warm.as_ref()?;
-    let [before, after, leave] = warm.code(&String::from_utf8_lossy(code), is_alone)?;
+    let [before, after, leave] = warm.code(&String::from_utf8_lossy(code), is_alone);
     let variable = |(name, value): (&String, &String)| format!("{name}={value}").into();
     Some(Zygote {
+        fresh: warm.fresh,
         argv: argv.iter().map(Into::into).collect(),
         env: env.iter().map(variable).collect(),
         script: definition.source.file.as_str().into(),

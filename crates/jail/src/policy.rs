@@ -25,6 +25,9 @@ pub struct View {
 /// No program is ever read there, and no secret lives there.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Zygote {
+    /// Each cell starts the runtime for itself, within its walls, and waits where it
+    /// looks for the program's file. Nothing of the image is shared then.
+    pub fresh: bool,
     /// The command line and environment that its cells' programs will have.
     pub argv: Vec<OsString>,
     pub env: Vec<OsString>,
