@@ -22,8 +22,6 @@ use budget::Share;
 
 /// How far a pool grows when it is found empty.
 const MOST: usize = 16;
-/// How many runtimes of their own wait when nothing happens: they are large, and slow to start.
-const FRESH: usize = 2;
 /// How often a pool is looked at: one that was not used since then goes back to its
 /// size, or altogether.
 const FORGET: Duration = Duration::from_secs(30);
@@ -85,7 +83,8 @@ impl Pool {
         size: usize,
         fresh: Option<u32>,
     ) -> Arc<Self> {
-        let size = fresh.map_or(size, |_| size.min(FRESH));
+        // Runtimes of their own are large, and slow to start.
+        let size = fresh.map_or(size, |_| size.div_ceil(2));
         Arc::new(Self {
             jail: Arc::new(jail),
             policy,

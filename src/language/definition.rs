@@ -80,6 +80,9 @@ pub struct Warm {
     /// What lets a program have the first tier: it could see what the others do.
     #[serde(default)]
     pub exact: Vec<String>,
+    /// What lets a program have a new runtime: it could see for how long another waited.
+    #[serde(default)]
+    pub cold: Vec<String>,
     /// What the runtime runs once, before it waits, and in each cell before the program;
     /// `{tier}` is the tier's own part. Not in the first tier.
     #[serde(default)]
@@ -113,21 +116,26 @@ fn usual_weight() -> u32 {
 impl Warm {
     /// What a runtime for `code` runs beforehand, in each cell, and at its end. A program with files
     /// beside it, which may be named like modules, gets no tier that has loaded some.
-    pub fn code(&self, code: &str, is_alone: bool) -> [String; 3] {
+    /// `None` for one that wants a new runtime.
+    pub fn code(&self, code: &str, is_alone: bool) -> Option<[String; 3]> {
+        let mentions = |words: &[String]| words.iter().any(|word| code.contains(word));
+        if mentions(&self.cold) {
+            return None;
+        }
         let parts = |tier: Option<&Tier>| {
             tier.map_or_else(Default::default, |it| (it.before.clone(), it.after.clone()))
         };
-        if self.exact.iter().any(|word| code.contains(word)) {
+        if mentions(&self.exact) {
             let (before, after) = parts(self.tiers.first());
-            return [before, after, String::new()];
+            return Some([before, after, String::new()]);
         }
         let known = self.tier(code).filter(|_| is_alone);
         let (before, after) = parts(known.or(self.tiers.get(1)));
-        [
+        Some([
             self.before.replace("{tier}", &before),
             self.after.replace("{tier}", &after),
             self.leave.clone(),
-        ]
+        ])
     }
 
     /// The last tier that knows a module the program asks for.

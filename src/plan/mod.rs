@@ -169,7 +169,7 @@ fn zygote(
     is_alone: bool,
 ) -> Option<Zygote> {
     let warm = definition.warm.as_ref()?;
-    let [before, after, leave] = warm.code(&String::from_utf8_lossy(code), is_alone);
+    let [before, after, leave] = warm.code(&String::from_utf8_lossy(code), is_alone)?;
     let variable = |(name, value): (&String, &String)| format!("{name}={value}").into();
     Some(Zygote {
         fresh: warm.fresh,
