@@ -7,6 +7,7 @@
 //! So it runs the program exactly as it always does.
 
 mod cpython;
+mod shed;
 mod v8;
 
 use std::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
@@ -115,7 +116,14 @@ fn stop(task: Task, path: &CStr) {
                 (Some(python), _) => {
                     let _ = python.run(&warm).and_then(|()| python.run(&fork));
                 }
-                (None, Some(v8)) => v8.prepare(&warm, &leave),
+                (None, Some(v8)) => {
+                    v8.warm(&warm);
+                    // What it needed to start it does not need again; what a program
+                    // needs comes back with the second time.
+                    shed::files();
+                    v8.warm(&warm);
+                    v8.finish(&leave);
+                }
                 (None, None) => {}
             }
             wait_in_cell(status, landlock, seccomp);

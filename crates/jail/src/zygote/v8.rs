@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use super::function;
 use crate::sys;
 
+static RUNTIME: OnceLock<Option<V8>> = OnceLock::new();
 /// What tells the exit code when a program has ended.
 static LEAVE: OnceLock<CString> = OnceLock::new();
 
@@ -31,8 +32,13 @@ pub struct V8 {
 
 impl V8 {
     /// The one that we are in, if we are.
-    pub fn find() -> Option<Self> {
-        let found = Self {
+    pub fn find() -> Option<&'static Self> {
+        let found = RUNTIME.get_or_init(Self::look_up).as_ref()?;
+        (!(found.isolate)().is_null()).then_some(found)
+    }
+
+    fn look_up() -> Option<Self> {
+        Some(Self {
             isolate: function(c"_ZN2v87Isolate10GetCurrentEv")?,
             context: function(c"_ZN2v87Isolate17GetCurrentContextEv")?,
             text: function(c"_ZN2v86String11NewFromUtf8EPNS_7IsolateEPKcNS_13NewStringTypeEi")?,
@@ -43,19 +49,22 @@ impl V8 {
             close: function(c"_ZN2v811HandleScopeD1Ev")?,
             allow: function(c"_ZN2v87Isolate29AllowJavascriptExecutionScopeC1EPS0_")?,
             at_end: function(c"_ZN4node25AddEnvironmentCleanupHookEPN2v87IsolateEPFvPvES3_")?,
-        };
-        (!(found.isolate)().is_null()).then_some(found)
+        })
     }
 
-    /// Runs `warm`, and has the process end with the number that `leave` says when the
-    /// program and all that it waits for have ended. To take itself apart takes it longer
-    /// than a small program, and nobody can see that.
-    ///
-    /// Neither may throw.
-    pub fn prepare(&self, warm: &str, leave: &str) {
-        if let Ok(warm) = CString::new(warm) {
-            self.run(&warm, drop);
+    /// Runs what a program will need to have run. It must not throw.
+    pub fn warm(&self, code: &str) {
+        if let Ok(code) = CString::new(code)
+            && !code.is_empty()
+        {
+            self.run(&code, drop);
         }
+    }
+
+    /// Has the process end with the number that `leave` says when the program and all that
+    /// it waits for have ended. To take itself apart takes it longer than a small program,
+    /// and nobody can see that.
+    pub fn finish(&self, leave: &str) {
         if let Ok(leave) = CString::new(leave)
             && !leave.is_empty()
         {
