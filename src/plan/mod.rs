@@ -104,6 +104,7 @@ pub fn plan(
         && !parts.files.iter().any(in_home)
         && parts.env.is_empty()
         && build.is_none()
+        && runtime.way.when.is_none()
         && path == definition.source.file;
     let env: BTreeMap<String, String> = env.into_iter().chain(parts.env).collect();
     let zygote = (plain && settled.limits.fit_into(&defaults.usual_limits()))
