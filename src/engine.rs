@@ -39,9 +39,21 @@ pub struct Engine {
     versions: Mutex<HashMap<PathBuf, Option<String>>>,
     /// How many cells wait in each pool; `None` without any.
     pool_size: Option<usize>,
+    trust: Trust,
     pools: Mutex<HashMap<(View, Zygote), Arc<Pool>>>,
     budget: OnceLock<Arc<Budget>>,
     library: OnceLock<Option<Arc<OwnedFd>>>,
+}
+
+/// What the callers of a server may know of each other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// They are one, or as good as one: waiting runtimes are copies of each other, with
+    /// the same addresses and the same secret of their hashes.
+    #[default]
+    Shared,
+    /// Every runtime is started for itself.
+    Separate,
 }
 
 /// Why a request cannot be run as it is. Nothing was executed.
@@ -103,6 +115,7 @@ impl Engine {
             host: Mutex::default(),
             jails: Mutex::default(),
             pool_size: None,
+            trust: Trust::default(),
             pools: Mutex::default(),
             budget: OnceLock::new(),
             library: OnceLock::new(),
@@ -115,6 +128,10 @@ impl Engine {
             pool_size: Some(size),
             ..self
         }
+    }
+
+    pub fn with_trust(self, trust: Trust) -> Self {
+        Self { trust, ..self }
     }
 
     /// An engine that already starts what most cells need: those that see `/usr`
@@ -293,6 +310,10 @@ impl Engine {
         let (Some(size), Some(zygote)) = (self.pool_size, &plan.zygote) else {
             return Ok(None);
         };
+        let zygote = Zygote {
+            fresh: zygote.fresh || self.trust == Trust::Separate,
+            ..zygote.clone()
+        };
         let host = self.host()?;
         let Some(library) = self.library.get_or_init(library) else {
             return Ok(None);
@@ -300,20 +321,21 @@ impl Engine {
         let view = View {
             trees: plan.trees.clone(),
         };
-        let key = (view.clone(), zygote.clone());
+        let key = (view.clone(), zygote);
         let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
-        let make = || {
-            let jail = Jail::of_zygote(host, view, zygote.clone(), library.clone());
-            let policy = Policy {
-                argv: Vec::new(),
-                env: Vec::new(),
-                limits: self.defaults.usual_limits(),
-            };
-            let fresh = zygote.fresh.then_some(plan.weight);
-            let budget = self.budget.get_or_init(|| Arc::new(Budget::of_host()));
-            Pool::new(jail, policy, budget.clone(), size, fresh)
+        if let Some(pool) = pools.get(&key) {
+            return Ok(Some(pool.clone()));
+        }
+        let fresh = key.1.fresh.then_some(plan.weight);
+        let jail = Jail::of_zygote(host, view, key.1.clone(), library.clone());
+        let policy = Policy {
+            argv: Vec::new(),
+            env: Vec::new(),
+            limits: self.defaults.usual_limits(),
         };
-        Ok(Some(pools.entry(key).or_insert_with(make).clone()))
+        let budget = self.budget.get_or_init(|| Arc::new(Budget::of_host()));
+        let pool = Pool::new(jail, policy, budget.clone(), size, fresh);
+        Ok(Some(pools.entry(key).or_insert(pool).clone()))
     }
 
     fn lock_host(&self) -> MutexGuard<'_, Option<Arc<Host>>> {

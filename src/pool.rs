@@ -132,7 +132,10 @@ impl Pool {
     /// Makes cells, one after the other, until as many wait as are wanted.
     fn fill(self: &Arc<Self>) {
         let mut state = self.lock();
-        if state.filling || state.rests() || state.ready.len() >= state.wanted {
+        let is_full = state.ready.len() >= state.wanted;
+        // A zygote is of use even if no cell waits.
+        let is_started = self.fresh.is_some() || self.jail.is_started();
+        if state.filling || state.rests() || (is_full && is_started) {
             return;
         }
         state.filling = true;

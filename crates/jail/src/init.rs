@@ -233,6 +233,13 @@ fn start(
     })?;
     let argv = step("reading the arguments", || c_strings(&policy.argv))?;
     let env = step("reading the environment", || c_strings(&policy.env))?;
+    let prepared = match begin {
+        Begin::Wait(successor) => Some(step("preparing the runtime", || {
+            sys::close_range(3, libc::c_int::MAX, true)?;
+            Ok((successor, spawner::wait::prepare(successor, status)?))
+        })?),
+        Begin::Exec | Begin::Image(_) => None,
+    };
     let landlock = step("restricting file access", landlock::restrict)?;
     // SECURITY: seccomp goes last of all. The steps above need system calls that
     // the filter denies, and a filter laid earlier would have to allow them to the
@@ -242,9 +249,9 @@ fn start(
         Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => false,
         Err(error) => return step("filtering system calls", || Err(error)),
     };
-    if let Begin::Wait(successor) = begin {
+    if let Some((successor, (task, _status))) = &prepared {
         return step("starting the runtime", || {
-            spawner::wait::exec(successor, status, landlock, seccomp)
+            spawner::wait::exec(successor, task, landlock, seccomp)
         });
     }
     if let Some(hooks) = hooks {

@@ -20,25 +20,26 @@ pub const FILLER: char = '.';
 /// Above all that a runtime opens before it comes to its program, and below the limit.
 pub const HIGH: RawFd = 1000;
 
+/// Writes down what the library has to know, before a filter forbids memory files.
+pub fn prepare(successor: &Successor, status: &OwnedFd) -> io::Result<(OwnedFd, OwnedFd)> {
+    let status = keep_high(status)?;
+    let mut out = Writer::new();
+    describe(&mut out, &successor.zygote);
+    out.number(status.as_raw_fd() as u64);
+    Ok((keep_high(&out.into_memory_file()?)?, status))
+}
+
 /// Becomes the runtime, which says by itself that the walls stand and waits for the
-/// word to go. Returns only if that failed.
-pub fn exec(
-    successor: &Successor,
-    status: &OwnedFd,
-    landlock: u8,
-    seccomp: bool,
-) -> io::Result<()> {
+/// word to go. Returns only if that failed. `task` is what was prepared.
+pub fn exec(successor: &Successor, task: &OwnedFd, landlock: u8, seccomp: bool) -> io::Result<()> {
     let zygote = &successor.zygote;
     let argv = c_strings(&zygote.argv)?;
-    sys::close_range(3, RawFd::MAX, true)?;
-    let status = keep_high(status)?;
     let library = keep_high(&successor.library)?;
-    let mut out = Writer::new();
-    describe(&mut out, zygote);
-    out.number(status.as_raw_fd() as u64);
-    out.number(landlock.into());
-    out.number(seccomp.into());
-    let task = keep_high(&out.into_memory_file()?)?;
+    let mut walls = Vec::new();
+    for wall in [landlock.into(), seccomp.into()] {
+        walls.extend_from_slice(&u64::to_le_bytes(wall));
+    }
+    rustix::io::write(task, &walls)?;
     let library = format!("/proc/self/fd/{}", library.as_raw_fd());
     let env = environment(&zygote.env, &library, task.as_raw_fd())?;
     let path = argv.first().ok_or(io::ErrorKind::InvalidInput)?;
