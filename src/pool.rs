@@ -6,6 +6,7 @@
 //! new cell. Nothing of a program is ever in a pool: a cell gets one and ends.
 
 mod budget;
+mod rest;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,15 +20,13 @@ use crate::run::{Pipes, StartError};
 
 pub use budget::Budget;
 use budget::Share;
+use rest::Rest;
 
 /// How far a pool grows when it is found empty.
 const MOST: usize = 16;
 /// How often a pool is looked at: one that was not used since then goes back to its
 /// size, or altogether.
 const FORGET: Duration = Duration::from_secs(30);
-/// How long a pool that could not be filled is left alone at first, and at last.
-const REST: Duration = Duration::from_secs(1);
-const LONGEST_REST: Duration = Duration::from_secs(300);
 /// A runtime takes long to start, so it does so when the run that took the last has had time to end.
 const BEHIND: Duration = Duration::from_millis(10);
 
@@ -62,15 +61,7 @@ struct State {
     short: bool,
     /// Stays when it is not used.
     kept: bool,
-    /// How often it could not be filled, one after the other, and until when it rests.
-    failures: u32,
-    rest: Option<Instant>,
-}
-
-impl State {
-    fn rests(&self) -> bool {
-        self.rest.is_some_and(|end| Instant::now() < end)
-    }
+    rest: Rest,
 }
 
 impl Pool {
@@ -103,7 +94,7 @@ impl Pool {
     pub async fn take(self: &Arc<Self>) -> Option<Waiting> {
         let waiting = {
             let mut state = self.lock();
-            if state.rests() {
+            if state.rest.lasts(Instant::now()) {
                 return None;
             }
             state.used = true;
@@ -135,7 +126,7 @@ impl Pool {
         let is_full = state.ready.len() >= state.wanted;
         // A zygote is of use even if no cell waits.
         let is_started = self.fresh.is_some() || self.jail.is_started();
-        if state.filling || state.rests() || (is_full && is_started) {
+        if state.filling || state.rest.lasts(Instant::now()) || (is_full && is_started) {
             return;
         }
         state.filling = true;
@@ -158,13 +149,7 @@ impl Pool {
     fn note(&self, is_filled: bool) {
         let mut state = self.lock();
         state.filling = false;
-        if is_filled {
-            (state.failures, state.rest) = (0, None);
-        } else {
-            let rest = REST.saturating_mul(1 << state.failures.min(16));
-            state.failures += 1;
-            state.rest = Some(Instant::now() + rest.min(LONGEST_REST));
-        }
+        state.rest.note(Instant::now(), is_filled);
     }
 
     async fn make_all(&self) -> Result<(), StartError> {

@@ -3,6 +3,7 @@
 //!
 //! All of this must hold for cold cells too, and does not ask which it got.
 
+mod bounds;
 mod liar;
 
 use std::collections::HashSet;
