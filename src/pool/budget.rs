@@ -26,9 +26,10 @@ impl Budget {
     /// An eighth of the host's memory at most.
     pub fn of_host() -> Self {
         let info = sysinfo();
-        // Kernels give both as an unsigned long; on some targets their types differ.
+        // Unsigned longs, whose size differs between targets.
         #[allow(clippy::useless_conversion, reason = "not useless on 32 bits")]
-        let total = u64::from(info.totalram) * u64::from(info.mem_unit) >> 20;
+        let pages = (u64::from(info.totalram), u64::from(info.mem_unit));
+        let total = (pages.0 * pages.1) >> 20;
         Self::of(CELLS, MEMORY.min(total / 8))
     }
 

@@ -513,17 +513,18 @@ pub fn replace_environment(real: &[CString]) -> io::Result<()> {
     unsafe extern "C" {
         static environ: *mut *mut libc::c_char;
     }
+    // SAFETY: libc's own variable; this process has one thread.
+    let list = unsafe { environ };
     let mut places = Vec::new();
     loop {
         // SAFETY: the list ends with null, and we stop there.
-        match unsafe { *environ.add(places.len()) } {
+        match unsafe { *list.wrapping_add(places.len()) } {
             end if end.is_null() => break,
             place => places.push(place),
         }
     }
     // SAFETY: each is a C string of the environment.
-    let room =
-        |&place: &*mut libc::c_char| unsafe { CStr::from_ptr(place) }.count_bytes() + 1;
+    let room = |&place: &*mut libc::c_char| unsafe { CStr::from_ptr(place) }.count_bytes() + 1;
     let (theirs, ours) = (
         places.iter().map(room).sum::<usize>(),
         real.iter()
@@ -543,9 +544,8 @@ pub fn replace_environment(real: &[CString]) -> io::Result<()> {
         // SAFETY: all of them together take up the room that begins at the first place.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr().cast(), place, bytes.len()) };
         // SAFETY: the list has as many entries.
-        unsafe { *environ.add(at) = place };
-        // SAFETY: still inside, or at its end.
-        place = unsafe { place.add(bytes.len()) };
+        unsafe { *list.wrapping_add(at) = place };
+        place = place.wrapping_add(bytes.len());
     }
     Ok(())
 }
