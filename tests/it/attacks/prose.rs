@@ -217,9 +217,9 @@ fn only_plain_devices(out: &str) -> bool {
 
 /// The case cuts its listing short, so one more run asks for this line alone.
 fn groups_are_hidden(seen: &Seen) -> bool {
-    let code = "cat /proc/self/cgroup\n".to_owned();
+    let code = "print(open('/proc/self/cgroup').read(), end='')\n".to_owned();
     let answer = seen.pass.run(&Run {
-        language: "bash",
+        language: "python",
         code,
         wall: seen.run.wall,
         files: Vec::new(),
