@@ -21,7 +21,7 @@ use crate::language::{
 use crate::plan::{Defaults, RunPlan, plan};
 use crate::pool::{Budget, Pool};
 use crate::request::{RequestError, RunRequest};
-use crate::run::{self, OutputEvent, RunResult, StartError, Stream, Surface};
+use crate::run::{self, OutputEvent, RunResult, StartError, Stdin, Stream, Surface};
 
 pub use queue::{Place, Queue, QueueFull, QueueSize};
 
@@ -205,7 +205,10 @@ impl Engine {
         cancelled: impl Future<Output = ()>,
     ) -> Result<RunResult, StartError> {
         let jail = self.jail(&plan.trees)?;
-        let (pool, host) = (self.pool(plan)?, self.host()?);
+        let (pool, host) = (
+            self.pool(plan, !matches!(surface.stdin, Stdin::Empty))?,
+            self.host()?,
+        );
         let cgroups = host.cgroups();
         let Some(build) = &plan.build else {
             return run::run(jail, pool, cgroups, plan, surface, cancelled).await;
@@ -299,19 +302,20 @@ impl Engine {
 
     /// Has cells wait for programs like this one. Needs the runtime that will run them.
     pub fn warm(&self, plan: &RunPlan) -> Result<(), StartError> {
-        if let Some(pool) = self.pool(plan)? {
+        if let Some(pool) = self.pool(plan, false)? {
             pool.keep();
         }
         Ok(())
     }
 
     /// The pool whose cells could run this plan.
-    fn pool(&self, plan: &RunPlan) -> Result<Option<Arc<Pool>>, JailError> {
+    fn pool(&self, plan: &RunPlan, has_input: bool) -> Result<Option<Arc<Pool>>, JailError> {
         let (Some(size), Some(zygote)) = (self.pool_size, &plan.zygote) else {
             return Ok(None);
         };
         let zygote = Zygote {
             fresh: zygote.fresh || self.trust == Trust::Separate,
+            has_input,
             ..zygote.clone()
         };
         let host = self.host()?;
@@ -334,7 +338,7 @@ impl Engine {
             limits: self.defaults.usual_limits(),
         };
         let budget = self.budget.get_or_init(|| Arc::new(Budget::of_host()));
-        let pool = Pool::new(jail, policy, budget.clone(), size, fresh);
+        let pool = Pool::new(jail, policy, budget.clone(), size, fresh, has_input);
         Ok(Some(pools.entry(key).or_insert(pool).clone()))
     }
 

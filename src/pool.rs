@@ -47,6 +47,7 @@ pub struct Pool {
     size: usize,
     /// The memory of one, in MiB, for a runtime of its own.
     fresh: Option<u32>,
+    has_input: bool,
     state: Mutex<State>,
 }
 
@@ -66,13 +67,14 @@ struct State {
 
 impl Pool {
     /// Cells of `jail`, so many when nothing happens. `fresh` is how many MiB one takes
-    /// up if each starts a runtime of its own.
+    /// up if each starts a runtime of its own; `has_input` is as the zygote's.
     pub fn new(
         jail: Jail,
         policy: Policy,
         budget: Arc<Budget>,
         size: usize,
         fresh: Option<u32>,
+        has_input: bool,
     ) -> Arc<Self> {
         // Runtimes of their own are large, and slow to start.
         let size = fresh.map_or(size, |_| size.div_ceil(2));
@@ -82,6 +84,7 @@ impl Pool {
             budget,
             size,
             fresh,
+            has_input,
             state: Mutex::new(State {
                 wanted: size,
                 ..State::default()
@@ -174,7 +177,7 @@ impl Pool {
     }
 
     async fn make(&self) -> Result<Waiting, StartError> {
-        let (pipes, theirs) = Pipes::make(true).map_err(StartError::Pipe)?;
+        let (pipes, theirs) = Pipes::make(!self.has_input).map_err(StartError::Pipe)?;
         let mut cell = Cell::start(self.jail.clone(), self.policy.clone(), theirs).await?;
         let mut missing = None;
         loop {

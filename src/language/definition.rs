@@ -71,6 +71,10 @@ pub struct Warm {
     /// Otherwise one runtime lends its image to all of them.
     #[serde(default)]
     pub fresh: bool,
+    /// It looks at more of the workspace than the program before it waits, so a program
+    /// with files beside it gets a new one.
+    #[serde(default)]
+    pub alone: bool,
     /// How many MiB a waiting cell of such a runtime takes up.
     #[serde(default = "usual_weight")]
     pub weight: u32,
@@ -119,7 +123,7 @@ impl Warm {
     /// `None` for one that wants a new runtime.
     pub fn code(&self, code: &str, is_alone: bool) -> Option<[String; 3]> {
         let mentions = |words: &[String]| words.iter().any(|word| code.contains(word));
-        if mentions(&self.cold) {
+        if mentions(&self.cold) || (self.alone && !is_alone) {
             return None;
         }
         let parts = |tier: Option<&Tier>| {

@@ -104,7 +104,7 @@ pub fn plan(
         && !parts.files.iter().any(in_home)
         && parts.env.is_empty()
         && build.is_none()
-        && runtime.way.when.is_none()
+        && !runtime.way.cold
         && path == definition.source.file;
     let env: BTreeMap<String, String> = env.into_iter().chain(parts.env).collect();
     let zygote = (plain && settled.limits.fit_into(&defaults.usual_limits()))
@@ -174,6 +174,7 @@ fn zygote(
     let variable = |(name, value): (&String, &String)| format!("{name}={value}").into();
     Some(Zygote {
         fresh: warm.fresh,
+        has_input: false,
         argv: argv.iter().map(Into::into).collect(),
         env: env.iter().map(variable).collect(),
         script: definition.source.file.as_str().into(),

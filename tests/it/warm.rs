@@ -79,9 +79,9 @@ fn a_cell_that_waited_has_the_walls_of_a_new_one() {
     {
         let mut client = serve_with(hotcell, trust);
         let program = |_| json!({ "code": WALLS, "language": "python" });
-        // A run with input gets a new cell.
-        let with_input = |_| json!({ "code": WALLS, "language": "python", "stdin": "x" });
-        let new = many(&mut client, 1, with_input).remove(0);
+        // A run with arguments gets a new cell.
+        let with_args = |_| json!({ "code": WALLS, "language": "python", "args": ["x"] });
+        let new = many(&mut client, 1, with_args).remove(0);
         assert_eq!(new["status"], "ok", "{new}");
         assert!(
             new["stdout"]
@@ -240,8 +240,16 @@ fn the_second_program_of_a_language_finds_a_runtime_that_waits() {
                     .eq_ignore_ascii_case("true")
             });
             assert!(waited, "no {language} waits as {}", hotcell.name);
-            // Control: input gets a new cell, and there is nothing of ours in it.
-            let new = client.run(json!({ "code": code, "language": language, "stdin": "x" }));
+            let waited = eventually(PATIENCE, || {
+                thread::sleep(PAUSE);
+                let output =
+                    client.run(json!({ "code": code, "language": language, "stdin": "x" }));
+                let told = output["stdout"].as_str().expect("text").trim();
+                told.eq_ignore_ascii_case("true")
+            });
+            assert!(waited, "no {language} waits for input as {}", hotcell.name);
+            // Control: arguments get a new cell, and there is nothing of ours in it.
+            let new = client.run(json!({ "code": code, "language": language, "args": ["x"] }));
             let told = new["stdout"].as_str().expect("text").trim();
             assert!(told.eq_ignore_ascii_case("false"), "{new}");
         }

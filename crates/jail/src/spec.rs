@@ -155,6 +155,7 @@ impl SpawnerSpec {
         out.number(self.zygote.is_some().into());
         if let Some(zygote) = &self.zygote {
             out.number(zygote.fresh.into());
+            out.number(zygote.has_input.into());
             out.texts(&zygote.argv);
             out.texts(&zygote.env);
             out.bytes(zygote.script.as_bytes());
@@ -184,6 +185,7 @@ impl SpawnerSpec {
             0 => None,
             _ => Some(Zygote {
                 fresh: input.number()? == 1,
+                has_input: input.number()? == 1,
                 argv: input.list(Reader::text)?,
                 env: input.list(Reader::text)?,
                 script: input.text()?,

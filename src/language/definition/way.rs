@@ -19,6 +19,9 @@ pub struct Way {
     /// Words of which such a program has at least one: to find none is quicker than to look closely.
     #[serde(default)]
     pub mentions: Vec<String>,
+    /// Its runtime is never kept waiting, though the language has one that is.
+    #[serde(default)]
+    pub cold: bool,
     /// The program's name in the workspace, if it is not the language's usual one.
     pub file: Option<CellPath>,
     /// Arguments that make the runtime print the path of its real program.

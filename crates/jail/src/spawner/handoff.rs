@@ -38,7 +38,9 @@ pub fn exec(spawner: &Spawner, control: &OwnedFd, successor: &Successor) -> Fail
         let task = step("writing the zygote's task", || {
             write(spawner, control, successor)
         })?;
-        step("setting the zygote's streams", take_streams)?;
+        step("setting the zygote's streams", || {
+            take_streams(zygote.has_input)
+        })?;
         step("starting the zygote", || {
             let argv = super::init::c_strings(&zygote.argv)?;
             let env = environment(&zygote.env, LIBRARY, task)?;
@@ -80,11 +82,13 @@ fn furnish(root: &Root, script: &OsString, library: &OwnedFd) -> io::Result<()> 
     Ok(rustix::process::chdir(WORKSPACE)?)
 }
 
-/// Streams of the kinds that a run without input has: the runtime looks at them once.
-fn take_streams() -> io::Result<()> {
-    let null = fs::File::open("/dev/null")?;
+/// Streams of the kinds that its cells have: the runtime looks at them once.
+fn take_streams(has_input: bool) -> io::Result<()> {
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
-    sys::dup_as(null.as_fd(), 0)?;
+    match has_input {
+        true => sys::dup_as(reader.as_fd(), 0)?,
+        false => sys::dup_as(fs::File::open("/dev/null")?.as_fd(), 0)?,
+    }
     sys::dup_as(writer.as_fd(), 1)?;
     sys::dup_as(writer.as_fd(), 2)?;
     // With nobody at its other end a pipe would answer with a signal.
