@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use jail::{Host, Jail, JailError, Policy, Tree, View, Zygote};
-use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use crate::compile::{Builder, Built, Cells};
 use crate::fetch::{Bar, FetchError, Order, Place as Runtimes, Wanted, add, may_add_unasked};
@@ -20,9 +20,9 @@ use crate::language::{
     UnsupportedPlatform, Versions, unfence,
 };
 use crate::plan::{Defaults, RunPlan, plan};
-use crate::pool::Pool;
+use crate::pool::{Budget, Pool};
 use crate::request::{RequestError, RunRequest};
-use crate::run::{self, OutputEvent, RunResult, StartError, Stream, Surface};
+use crate::run::{self, OutputEvent, RunResult, StartError, Stdin, Stream, Surface};
 
 pub use queue::{Place, Queue, QueueFull, QueueSize};
 
@@ -40,8 +40,21 @@ pub struct Engine {
     versions: Mutex<HashMap<PathBuf, Option<String>>>,
     /// How many cells wait in each pool; `None` without any.
     pool_size: Option<usize>,
+    trust: Trust,
     pools: Mutex<HashMap<(View, Zygote), Arc<Pool>>>,
+    budget: OnceLock<Arc<Budget>>,
     library: OnceLock<Option<Arc<OwnedFd>>>,
+}
+
+/// What the callers of a server may know of each other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// They are one, or as good as one: waiting runtimes are copies of each other, with
+    /// the same addresses and the same secret of their hashes.
+    #[default]
+    Shared,
+    /// Every runtime is started for itself.
+    Separate,
 }
 
 /// Why a request cannot be run as it is. Nothing was executed.
@@ -87,9 +100,12 @@ impl Rejected {
 /// The library of every zygote, as a file without a name.
 fn library() -> Option<Arc<OwnedFd>> {
     const BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/zygote.so"));
-    let file = memfd_create("zygote", MemfdFlags::CLOEXEC).ok()?;
+    let file = memfd_create("zygote", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).ok()?;
     let mut file = File::from(file);
     file.write_all(BYTES).ok()?;
+    // SECURITY: cells map it, and are not to change it for each other.
+    let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    fcntl_add_seals(&file, seals).ok()?;
     Some(Arc::new(file.into()))
 }
 
@@ -104,7 +120,9 @@ impl Engine {
             host: Mutex::default(),
             jails: Mutex::default(),
             pool_size: None,
+            trust: Trust::default(),
             pools: Mutex::default(),
+            budget: OnceLock::new(),
             library: OnceLock::new(),
         }
     }
@@ -115,6 +133,10 @@ impl Engine {
             pool_size: Some(size),
             ..self
         }
+    }
+
+    pub fn with_trust(self, trust: Trust) -> Self {
+        Self { trust, ..self }
     }
 
     /// An engine that already starts what most cells need: those that see `/usr`
@@ -228,7 +250,10 @@ impl Engine {
         cancelled: impl Future<Output = ()>,
     ) -> Result<RunResult, StartError> {
         let jail = self.jail(&plan.trees)?;
-        let (pool, host) = (self.pool(plan)?, self.host()?);
+        let (pool, host) = (
+            self.pool(plan, !matches!(surface.stdin, Stdin::Empty))?,
+            self.host()?,
+        );
         let cgroups = host.cgroups();
         let Some(build) = &plan.build else {
             return run::run(jail, pool, cgroups, plan, surface, cancelled).await;
@@ -309,11 +334,13 @@ impl Engine {
         Ok(host.insert(Arc::new(Host::open()?)).clone())
     }
 
-    /// One plan for each language that is kept warm and can run here. May wait for a
-    /// runtime to say where it is.
+    /// One plan for each language that is kept warm from the start and can run here. May
+    /// wait for a runtime to say where it is.
     pub fn warm_plans(&self) -> Vec<RunPlan> {
         let listed = self.registry.list().into_iter();
-        let warm = listed.filter_map(|listed| listed.definition.ok().filter(|d| d.warm.is_some()));
+        let is_ready =
+            |definition: &&Definition| definition.warm.as_ref().is_some_and(|it| !it.fresh);
+        let warm = listed.filter_map(|listed| listed.definition.ok().filter(is_ready));
         let plan = |definition: &Definition| {
             let request = RunRequest::new("0").ok()?.language(definition.id.as_str());
             self.plan(request).ok()
@@ -323,8 +350,8 @@ impl Engine {
 
     /// Has cells wait for programs like this one. Needs the runtime that will run them.
     pub fn warm(&self, plan: &RunPlan) -> Result<(), StartError> {
-        if let Some(pool) = self.pool(plan)? {
-            pool.fill();
+        if let Some(pool) = self.pool(plan, false)? {
+            pool.keep();
         }
         Ok(())
     }
@@ -335,9 +362,14 @@ impl Engine {
     }
 
     /// The pool whose cells could run this plan.
-    fn pool(&self, plan: &RunPlan) -> Result<Option<Arc<Pool>>, JailError> {
+    fn pool(&self, plan: &RunPlan, has_input: bool) -> Result<Option<Arc<Pool>>, JailError> {
         let (Some(size), Some(zygote)) = (self.pool_size, &plan.zygote) else {
             return Ok(None);
+        };
+        let zygote = Zygote {
+            fresh: zygote.fresh || self.trust == Trust::Separate,
+            has_input,
+            ..zygote.clone()
         };
         let host = self.host()?;
         let Some(library) = self.library.get_or_init(library) else {
@@ -346,18 +378,21 @@ impl Engine {
         let view = View {
             trees: plan.trees.clone(),
         };
-        let key = (view.clone(), zygote.clone());
+        let key = (view.clone(), zygote);
         let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
-        let make = || {
-            let jail = Jail::of_zygote(host, view, zygote.clone(), library.clone());
-            let policy = Policy {
-                argv: Vec::new(),
-                env: Vec::new(),
-                limits: self.defaults.usual_limits(),
-            };
-            Pool::new(jail, policy, size)
+        if let Some(pool) = pools.get(&key) {
+            return Ok(Some(pool.clone()));
+        }
+        let fresh = key.1.fresh.then_some(plan.weight);
+        let jail = Jail::of_zygote(host, view, key.1.clone(), library.clone());
+        let policy = Policy {
+            argv: Vec::new(),
+            env: Vec::new(),
+            limits: self.defaults.usual_limits(),
         };
-        Ok(Some(pools.entry(key).or_insert_with(make).clone()))
+        let budget = self.budget.get_or_init(|| Arc::new(Budget::of_host()));
+        let pool = Pool::new(jail, policy, budget.clone(), size, fresh, has_input);
+        Ok(Some(pools.entry(key).or_insert(pool).clone()))
     }
 
     fn lock_host(&self) -> MutexGuard<'_, Option<Arc<Host>>> {

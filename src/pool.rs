@@ -1,12 +1,16 @@
 //! Cells that wait for their program: walls built, runtime started.
 //!
-//! A run takes one and the pool makes another behind the answer. All cells of a pool
-//! go on with the image of one zygote; a pool that is empty has it make one for the
-//! run itself. Nothing of a program is ever in a pool: a cell gets one and ends.
+//! A run takes one and the pool makes another behind the answer. The cells of a pool
+//! go on with the image of one zygote, which makes one for the run itself when the pool
+//! is empty; or each has started a runtime of its own, and a run that finds none gets a
+//! new cell. Nothing of a program is ever in a pool: a cell gets one and ends.
+
+mod budget;
+mod rest;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jail::{Event, Jail, JailError, Missing, Policy};
 use tokio::time::sleep;
@@ -14,9 +18,17 @@ use tokio::time::sleep;
 use crate::cell::Cell;
 use crate::run::{Pipes, StartError};
 
-/// How far a pool grows when it is found empty, and how long it stays so.
+pub use budget::Budget;
+use budget::Share;
+use rest::Rest;
+
+/// How far a pool grows when it is found empty.
 const MOST: usize = 16;
+/// How often a pool is looked at: one that was not used since then goes back to its
+/// size, or altogether.
 const FORGET: Duration = Duration::from_secs(30);
+/// A runtime takes long to start, so it does so when the run that took the last has had time to end.
+const BEHIND: Duration = Duration::from_millis(10);
 
 /// A cell at its last step: it starts its program at the word to go.
 pub struct Waiting {
@@ -30,28 +42,49 @@ pub struct Waiting {
 pub struct Pool {
     jail: Arc<Jail>,
     policy: Policy,
+    budget: Arc<Budget>,
     /// How many wait when nothing happens.
     size: usize,
+    /// The memory of one, in MiB, for a runtime of its own.
+    fresh: Option<u32>,
+    has_input: bool,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    ready: VecDeque<Waiting>,
+    ready: VecDeque<(Waiting, Share)>,
     wanted: usize,
     filling: bool,
-    /// Runs that found it empty lately keep it large.
-    grown: bool,
-    /// Its zygote does not start here.
-    broken: bool,
+    tended: bool,
+    /// Whether it was used since it was last tended, and found empty.
+    used: bool,
+    short: bool,
+    /// Stays when it is not used.
+    kept: bool,
+    rest: Rest,
 }
 
 impl Pool {
-    pub fn new(jail: Jail, policy: Policy, size: usize) -> Arc<Self> {
+    /// Cells of `jail`, so many when nothing happens. `fresh` is how many MiB one takes
+    /// up if each starts a runtime of its own; `has_input` is as the zygote's.
+    pub fn new(
+        jail: Jail,
+        policy: Policy,
+        budget: Arc<Budget>,
+        size: usize,
+        fresh: Option<u32>,
+        has_input: bool,
+    ) -> Arc<Self> {
+        // Runtimes of their own are large, and slow to start.
+        let size = fresh.map_or(size, |_| size.div_ceil(2));
         Arc::new(Self {
             jail: Arc::new(jail),
             policy,
+            budget,
             size,
+            fresh,
+            has_input,
             state: Mutex::new(State {
                 wanted: size,
                 ..State::default()
@@ -64,49 +97,62 @@ impl Pool {
     pub async fn take(self: &Arc<Self>) -> Option<Waiting> {
         let waiting = {
             let mut state = self.lock();
-            if state.broken {
+            if state.rest.lasts(Instant::now()) {
                 return None;
             }
+            state.used = true;
             let waiting = state.ready.pop_front();
-            if waiting.is_none() && state.wanted > 0 && self.jail.is_started() {
+            if waiting.is_none() && self.jail.is_started() {
                 state.wanted = (state.wanted * 2).min(MOST);
-                state.grown = true;
+                state.short = true;
             }
             waiting
         };
         let waiting = match waiting {
-            Some(waiting) => Some(waiting),
-            None if self.jail.is_started() => self.make().await.ok(),
+            Some((waiting, _)) => Some(waiting),
+            None if self.fresh.is_none() && self.jail.is_started() => self.make().await.ok(),
             None => None,
         };
         self.fill();
         waiting
     }
 
+    /// Fills it and keeps it when it is not used.
+    pub fn keep(self: &Arc<Self>) {
+        self.lock().kept = true;
+        self.fill();
+    }
+
     /// Makes cells, one after the other, until as many wait as are wanted.
-    pub fn fill(self: &Arc<Self>) {
+    fn fill(self: &Arc<Self>) {
         let mut state = self.lock();
-        if state.filling || state.broken {
+        let is_full = state.ready.len() >= state.wanted;
+        // A zygote is of use even if no cell waits.
+        let is_started = self.fresh.is_some() || self.jail.is_started();
+        if state.filling || state.rest.lasts(Instant::now()) || (is_full && is_started) {
             return;
         }
         state.filling = true;
+        let tends = !std::mem::replace(&mut state.tended, true);
         drop(state);
         let pool = self.clone();
         tokio::spawn(async move {
-            let filled = pool.make_all().await;
-            if pool.note(filled.is_ok()) {
-                sleep(FORGET).await;
-                pool.shrink();
+            if pool.fresh.is_some() {
+                sleep(BEHIND).await;
             }
+            let filled = pool.make_all().await;
+            pool.note(filled.is_ok());
         });
+        if tends {
+            tokio::spawn(tend(Arc::downgrade(self)));
+        }
     }
 
-    /// Takes in how a filling ended; whether the pool has grown since the last.
-    fn note(&self, is_filled: bool) -> bool {
+    /// Takes in how a filling ended.
+    fn note(&self, is_filled: bool) {
         let mut state = self.lock();
         state.filling = false;
-        state.broken = !is_filled;
-        std::mem::take(&mut state.grown)
+        state.rest.note(Instant::now(), is_filled);
     }
 
     async fn make_all(&self) -> Result<(), StartError> {
@@ -122,13 +168,16 @@ impl Pool {
                     return Ok(());
                 }
             }
+            let Some(share) = self.budget.take(self.fresh.unwrap_or(0)) else {
+                return Ok(());
+            };
             let made = self.make().await?;
-            self.lock().ready.push_back(made);
+            self.lock().ready.push_back((made, share));
         }
     }
 
     async fn make(&self) -> Result<Waiting, StartError> {
-        let (pipes, theirs) = Pipes::make(true).map_err(StartError::Pipe)?;
+        let (pipes, theirs) = Pipes::make(!self.has_input).map_err(StartError::Pipe)?;
         let mut cell = Cell::start(self.jail.clone(), self.policy.clone(), theirs).await?;
         let mut missing = None;
         loop {
@@ -149,13 +198,38 @@ impl Pool {
         }
     }
 
-    fn shrink(&self) {
+    /// Goes back to its size if it was not short, and altogether if it was not used.
+    /// Whether to look again.
+    fn shrink(&self) -> bool {
         let mut state = self.lock();
-        state.wanted = self.size;
-        state.ready.truncate(self.size);
+        let used = std::mem::take(&mut state.used) || state.filling;
+        if !std::mem::take(&mut state.short) {
+            state.wanted = self.size;
+        }
+        let left = if used || state.kept { state.wanted } else { 0 };
+        let left = left.min(state.ready.len());
+        let surplus = state.ready.split_off(left);
+        state.tended = used;
+        let stops = !used && !state.kept;
+        drop(state);
+        drop(surplus);
+        if stops {
+            self.jail.stop();
+        }
+        used
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Looks at a pool now and then until there is nothing to forget.
+async fn tend(pool: std::sync::Weak<Pool>) {
+    loop {
+        sleep(FORGET).await;
+        if !pool.upgrade().is_some_and(|pool| pool.shrink()) {
+            return;
+        }
     }
 }

@@ -132,7 +132,7 @@ pub async fn run(
     cancelled: impl Future<Output = ()>,
 ) -> Result<RunResult, StartError> {
     let no_stdin = matches!(surface.stdin, Stdin::Empty);
-    let waiting = match pool.filter(|_| no_stdin) {
+    let waiting = match pool {
         Some(pool) => timeout(SETUP, pool.take())
             .await
             .map_err(|_| StartError::Slow)?,

@@ -13,7 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use self::stand_in::StandIn;
 use super::{BAD_INPUT, OUR_FAILURE, complain};
 use crate::cell::Requirement;
-use crate::engine::QueueSize;
+use crate::engine::{QueueSize, Trust};
 use crate::mcp::{
     Catalog, CodeRunner, Identity, Languages, Outputs, RunSettings, RunTool, Runner, Server, stdio,
 };
@@ -65,6 +65,10 @@ pub struct Arguments {
     /// Cells that wait for a program, for each kind that does [default: 4]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(0..=64))]
     pool: Option<u8>,
+    /// Whether callers may share started runtimes: then their programs have the same addresses and
+    /// hash secrets [default: shared, and separate with --no-auth]
+    #[arg(long, value_name = "TRUST", value_parser = ["shared", "separate"])]
+    trust: Option<String>,
     /// How long output that is too long for an answer is kept [default: 30m]
     #[arg(long, value_name = "TIME")]
     keep_output: Option<String>,
@@ -164,6 +168,14 @@ fn build(arguments: &Arguments) -> Result<(Arc<Server>, Option<Folder>), Request
         pool: arguments
             .pool
             .map_or(RunSettings::default().pool, Into::into),
+        // Without a token nobody knows who calls.
+        trust: match arguments.trust.as_deref() {
+            Some("separate") => Trust::Separate,
+            None if arguments.no_auth || arguments.transport.as_deref() == Some("http") => {
+                Trust::Separate
+            }
+            _ => Trust::Shared,
+        },
         ..RunSettings::default()
     };
     let mut retention = Retention::default();

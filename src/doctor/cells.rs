@@ -144,6 +144,7 @@ fn plan(question: &Question, limits: Limits, timeout: Duration) -> RunPlan {
         collect: Vec::new(),
         failure: Failure::default(),
         zygote: None,
+        weight: 0,
         notes: Vec::new(),
     }
 }

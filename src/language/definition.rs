@@ -63,22 +63,41 @@ pub struct Definition {
     pub warm: Option<Warm>,
 }
 
-/// A runtime that starts once and lends its image to runs.
+/// A runtime that has started before its program comes.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Warm {
+    /// Each waiting cell starts a runtime of its own, after the language was first used.
+    /// Otherwise one runtime lends its image to all of them.
+    #[serde(default)]
+    pub fresh: bool,
+    /// It looks at more of the workspace than the program before it waits, so a program
+    /// with files beside it gets a new one.
+    #[serde(default)]
+    pub alone: bool,
+    /// How many MiB a waiting cell of such a runtime takes up.
+    #[serde(default = "usual_weight")]
+    pub weight: u32,
     /// How a line begins that asks for a module.
+    #[serde(default)]
     pub imports: Vec<String>,
     /// What lets a program have the first tier: it could see what the others do.
     #[serde(default)]
     pub exact: Vec<String>,
+    /// What lets a program have a new runtime: it could see for how long another waited.
+    #[serde(default)]
+    pub cold: Vec<String>,
     /// What the runtime runs once, before it waits, and in each cell before the program;
     /// `{tier}` is the tier's own part. Not in the first tier.
+    #[serde(default)]
     pub before: String,
+    #[serde(default)]
     pub after: String,
     /// What it runs when the program has ended, instead of taking itself apart.
+    #[serde(default)]
     pub leave: String,
     /// The first is the runtime as it is; the second is for programs that no other knows.
+    #[serde(default)]
     pub tiers: Vec<Tier>,
 }
 
@@ -94,19 +113,31 @@ pub struct Tier {
     pub after: String,
 }
 
+fn usual_weight() -> u32 {
+    8
+}
+
 impl Warm {
     /// What a runtime for `code` runs beforehand, in each cell, and at its end. A program with files
     /// beside it, which may be named like modules, gets no tier that has loaded some.
+    /// `None` for one that wants a new runtime.
     pub fn code(&self, code: &str, is_alone: bool) -> Option<[String; 3]> {
-        let first = self.tiers.first()?;
-        if self.exact.iter().any(|word| code.contains(word)) {
-            return Some([first.before.clone(), first.after.clone(), String::new()]);
+        let mentions = |words: &[String]| words.iter().any(|word| code.contains(word));
+        if mentions(&self.cold) || (self.alone && !is_alone) {
+            return None;
         }
-        let usual = self.tiers.get(1)?;
-        let tier = self.tier(code).filter(|_| is_alone).unwrap_or(usual);
+        let parts = |tier: Option<&Tier>| {
+            tier.map_or_else(Default::default, |it| (it.before.clone(), it.after.clone()))
+        };
+        if mentions(&self.exact) {
+            let (before, after) = parts(self.tiers.first());
+            return Some([before, after, String::new()]);
+        }
+        let known = self.tier(code).filter(|_| is_alone);
+        let (before, after) = parts(known.or(self.tiers.get(1)));
         Some([
-            self.before.replace("{tier}", &tier.before),
-            self.after.replace("{tier}", &tier.after),
+            self.before.replace("{tier}", &before),
+            self.after.replace("{tier}", &after),
             self.leave.clone(),
         ])
     }

@@ -169,10 +169,7 @@ impl Runtime {
     ) -> Result<Self, MissingRuntime> {
         let mut passed_over = Vec::new();
         let mut searched: Vec<String> = Vec::new();
-        let fits = |way: &&Way| match (&way.when, code) {
-            (Some(when), Some(code)) => when.is_in(&String::from_utf8_lossy(code)),
-            _ => true,
-        };
+        let fits = |way: &&Way| code.is_none_or(|code| way.fits(code));
         for way in definition.commands().iter().filter(fits) {
             if let (Some(engine), []) = (&way.embedded, way.needs.as_slice()) {
                 return Ok(Self::of_engine(engine, way));

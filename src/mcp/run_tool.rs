@@ -16,7 +16,7 @@ use super::context::Context;
 use super::message::Fault;
 use super::objects::{Answer, Arguments, Boxed, Tool};
 use crate::cell::Requirement;
-use crate::engine::{Engine, Place, Queue, QueueSize, Rejected};
+use crate::engine::{Engine, Place, Queue, QueueSize, Rejected, Trust};
 use crate::language::Surroundings;
 use crate::output::RunOutput;
 use crate::plan::RunPlan;
@@ -35,6 +35,8 @@ pub struct RunSettings {
     pub queue: QueueSize,
     /// Cells that wait for a program, for each kind that does.
     pub pool: usize,
+    /// What the callers may know of each other.
+    pub trust: Trust,
     /// Characters of standard output that an answer may hold.
     pub budget: usize,
 }
@@ -45,6 +47,7 @@ impl Default for RunSettings {
             requirement: Requirement::default(),
             queue: QueueSize::default(),
             pool: 4,
+            trust: Trust::default(),
             // Some clients refuse more than 25,000 tokens; this is safely below.
             budget: 24_000,
         }
@@ -98,8 +101,9 @@ impl Runner {
 
     /// The engine, made at the first call. May read files.
     pub fn engine(&self) -> &Engine {
-        self.engine
-            .get_or_init(|| Engine::new(Surroundings::from_env()).with_pools(self.settings.pool))
+        let RunSettings { pool, trust, .. } = self.settings;
+        let make = || Engine::new(Surroundings::from_env()).with_pools(pool);
+        self.engine.get_or_init(|| make().with_trust(trust))
     }
 
     /// Has cells wait for the languages that are kept warm. Once, and behind the caller.

@@ -50,6 +50,8 @@ pub struct RunPlan {
     pub failure: Failure,
     /// The waiting runtime that this run could go on with, if it asks for nothing special.
     pub zygote: Option<Zygote>,
+    /// How many MiB such a runtime takes up while it waits, if it shares nothing.
+    pub weight: u32,
     /// What the caller should know: limits that were not given as asked.
     pub notes: Vec<String>,
 }
@@ -98,10 +100,14 @@ pub fn plan(
         .engine_command(&file, &parts.args)
         .unwrap_or_else(|| names.expand(&runtime.way.run));
     let build = build::plan(definition, &names, &env, &settled.limits);
+    // A runtime may have looked there before it waited.
+    let in_home = |file: &InputFile| file.path.as_str().starts_with(".home");
     let plain = runtime.way.embedded.is_none()
         && parts.args.is_empty()
+        && !parts.files.iter().any(in_home)
         && parts.env.is_empty()
         && build.is_none()
+        && !runtime.way.cold
         && path == definition.source.file;
     let env: BTreeMap<String, String> = env.into_iter().chain(parts.env).collect();
     let zygote = (plain && settled.limits.fit_into(&defaults.usual_limits()))
@@ -123,6 +129,7 @@ pub fn plan(
         collect: Vec::new(),
         env,
         zygote,
+        weight: definition.warm.as_ref().map_or(0, |warm| warm.weight),
         source: Source {
             path,
             bytes: source_text(definition, parts.code),
@@ -169,6 +176,8 @@ fn zygote(
     let [before, after, leave] = warm.code(&String::from_utf8_lossy(code), is_alone)?;
     let variable = |(name, value): (&String, &String)| format!("{name}={value}").into();
     Some(Zygote {
+        fresh: warm.fresh,
+        has_input: false,
         argv: argv.iter().map(Into::into).collect(),
         env: env.iter().map(variable).collect(),
         script: definition.source.file.as_str().into(),

@@ -16,6 +16,7 @@ mod pass;
 mod programs;
 mod prose;
 mod scope;
+mod served;
 mod steps;
 mod verdict;
 mod witness;
@@ -27,7 +28,7 @@ use std::thread;
 use canary::Canaries;
 use case::Case;
 use drive::Scene;
-use pass::Pass;
+use pass::{Pass, Way};
 use scope::Scope;
 use verdict::Before;
 
@@ -36,11 +37,25 @@ const IN_FLIGHT: usize = 3;
 
 #[test]
 fn no_hostile_program_gets_out_of_its_cell() {
+    nothing_gets_out(Way::New, &chosen());
+}
+
+#[test]
+fn no_hostile_program_gets_out_of_a_cell_that_waited_for_it() {
+    let is_program = |case: &Case| scope::of(case) == Some(Scope::Program);
+    let cases: Vec<Case> = chosen().into_iter().filter(is_program).collect();
+    nothing_gets_out(Way::Pooled, &cases);
+    // Only one language has a runtime that makes cells of itself.
+    let forks = |case: &Case| case.language == "python";
+    let cases: Vec<Case> = cases.into_iter().filter(forks).collect();
+    nothing_gets_out(Way::Forked, &cases);
+}
+
+fn nothing_gets_out(way: Way, cases: &[Case]) {
     let canaries = Canaries::plant();
-    let cases = chosen();
-    let tallies: Vec<Tally> = Pass::all(&canaries)
+    let tallies: Vec<Tally> = Pass::all(&canaries, way)
         .iter()
-        .map(|pass| suite(pass, &canaries, &cases))
+        .map(|pass| suite(pass, &canaries, cases))
         .collect();
 
     let failed: Vec<&String> = tallies.iter().flat_map(|tally| &tally.failed).collect();

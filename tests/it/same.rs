@@ -19,6 +19,9 @@ use program::Program;
 
 use crate::support::{Hotcell, everyone, has, skip};
 
+/// Of all programs that are compared.
+const EXTENSIONS: [&str; 8] = ["py", "js", "mjs", "cjs", "sh", "pl", "rb", "php"];
+
 #[test]
 fn python_programs_say_the_same_as_without_hotcell() {
     if has("python3") {
@@ -30,6 +33,34 @@ fn python_programs_say_the_same_as_without_hotcell() {
 fn node_programs_say_the_same_as_without_hotcell() {
     if has("node") {
         compare("node", 40);
+    }
+}
+
+#[test]
+fn shell_programs_say_the_same_as_without_hotcell() {
+    if has("bash") {
+        compare("shell", 20);
+    }
+}
+
+#[test]
+fn perl_programs_say_the_same_as_without_hotcell() {
+    if has("perl") {
+        compare("perl", 20);
+    }
+}
+
+#[test]
+fn ruby_programs_say_the_same_as_without_hotcell() {
+    if has("ruby") {
+        compare("ruby", 20);
+    }
+}
+
+#[test]
+fn php_programs_say_the_same_as_without_hotcell() {
+    if has("php") {
+        compare("php", 20);
     }
 }
 
@@ -60,7 +91,7 @@ fn compare(folder: &str, at_least: usize) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/same")
         .join(folder);
-    let programs = Program::read_all(&folder, &["py", "js", "mjs", "cjs"]);
+    let programs = Program::read_all(&folder, &EXTENSIONS);
     assert!(
         programs.len() >= at_least,
         "only {} programs",

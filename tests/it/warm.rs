@@ -3,17 +3,23 @@
 //!
 //! All of this must hold for cold cells too, and does not ask which it got.
 
+mod bounds;
 mod liar;
 
 use std::collections::HashSet;
+use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::raw;
-use crate::support::{Hotcell, PATH, everyone, has};
+use crate::support::{Hotcell, PATH, PATIENCE, eventually, everyone, has};
 
 /// More runs than any pool has workers, so that some worker was made after the first run.
 const RUNS: usize = 24;
+
+/// Time for a runtime to start and wait.
+const PAUSE: Duration = Duration::from_millis(150);
 
 /// What a program must draw for itself, one to a line. numpy's only where it is installed.
 const RANDOM: &str = "
@@ -66,12 +72,16 @@ fn a_cell_that_waited_has_the_walls_of_a_new_one() {
     if !has("python3") {
         return;
     }
-    for hotcell in everyone() {
-        let mut client = serve(&hotcell);
+    let trusts: [&[&str]; 2] = [&[], &["--trust", "separate"]];
+    for (hotcell, trust) in everyone()
+        .iter()
+        .flat_map(|it| trusts.map(|trust| (it, trust)))
+    {
+        let mut client = serve_with(hotcell, trust);
         let program = |_| json!({ "code": WALLS, "language": "python" });
-        // A run with input gets a new cell.
-        let with_input = |_| json!({ "code": WALLS, "language": "python", "stdin": "x" });
-        let new = many(&mut client, 1, with_input).remove(0);
+        // A run with arguments gets a new cell.
+        let with_args = |_| json!({ "code": WALLS, "language": "python", "args": ["x"] });
+        let new = many(&mut client, 1, with_args).remove(0);
         assert_eq!(new["status"], "ok", "{new}");
         assert!(
             new["stdout"]
@@ -134,6 +144,115 @@ fn the_hash_secret_and_the_addresses_of_a_cold_program_are_its_own() {
             }
         }
         assert_eq!(seen.len(), 8);
+    }
+}
+
+/// Its hash secret, where its libc lies, and whether it waited.
+const LAYOUT: &str = "
+maps = open('/proc/self/maps').read()
+print(hash('a'))
+print([line.split('-')[0] for line in maps.splitlines() if 'libc.so' in line][0])
+print('zygote' in maps)";
+
+#[test]
+fn callers_that_distrust_each_other_share_neither_addresses_nor_hash_secret() {
+    if !has("python3") {
+        return;
+    }
+    for hotcell in everyone() {
+        let layouts = |trust: &[&str]| {
+            let mut client = serve_with(&hotcell, trust);
+            let mut seen: [HashSet<String>; 2] = Default::default();
+            let mut waited = 0;
+            for _ in 0..8 {
+                thread::sleep(PAUSE);
+                let output = client.run(json!({ "code": LAYOUT, "language": "python" }));
+                let lines = output["stdout"].as_str().expect("text").lines();
+                let lines: Vec<_> = lines.collect();
+                assert_eq!(lines.len(), 3, "{output}");
+                if lines[2] == "True" {
+                    waited += 1;
+                    seen[0].insert(lines[0].to_owned());
+                    seen[1].insert(lines[1].to_owned());
+                }
+            }
+            (waited, seen.map(|seen| seen.len()))
+        };
+        let (waited, seen) = layouts(&["--trust", "separate"]);
+        assert!(waited > 4, "{waited} of 8 waited");
+        assert_eq!(seen, [waited, waited], "{}", hotcell.name);
+        // Control: those that trust each other share both.
+        let (waited, seen) = layouts(&[]);
+        assert!(waited > 4, "{waited} of 8 waited");
+        assert_eq!(seen, [1, 1], "{}", hotcell.name);
+    }
+}
+
+/// What says that a program waited for its code: our library is there.
+const WAITED: [(&str, &str, &str); 6] = [
+    (
+        "python",
+        "python3",
+        "print('zygote' in open('/proc/self/maps').read())",
+    ),
+    (
+        "javascript",
+        "node",
+        "console.log(require('fs').readFileSync('/proc/self/maps', 'utf8').includes('zygote'))",
+    ),
+    (
+        "shellscript",
+        "bash",
+        "grep -q zygote /proc/$$/maps && echo true || echo false",
+    ),
+    (
+        "perl",
+        "perl",
+        "open my $f, '<', '/proc/self/maps'; print grep({ /zygote/ } <$f>) ? 'true' : 'false'",
+    ),
+    (
+        "ruby",
+        "ruby",
+        "puts File.read('/proc/self/maps').include?('zygote')",
+    ),
+    (
+        "php",
+        "php",
+        "<?php echo str_contains(file_get_contents('/proc/self/maps'), 'zygote') ? 'true' : 'false';",
+    ),
+];
+
+#[test]
+fn the_second_program_of_a_language_finds_a_runtime_that_waits() {
+    for hotcell in everyone() {
+        let mut client = serve(&hotcell);
+        for (language, program, code) in WAITED {
+            if !has(program) {
+                continue;
+            }
+            let waited = eventually(PATIENCE, || {
+                thread::sleep(PAUSE);
+                let output = client.run(json!({ "code": code, "language": language }));
+                output["stdout"]
+                    .as_str()
+                    .expect("text")
+                    .trim()
+                    .eq_ignore_ascii_case("true")
+            });
+            assert!(waited, "no {language} waits as {}", hotcell.name);
+            let waited = eventually(PATIENCE, || {
+                thread::sleep(PAUSE);
+                let output =
+                    client.run(json!({ "code": code, "language": language, "stdin": "x" }));
+                let told = output["stdout"].as_str().expect("text").trim();
+                told.eq_ignore_ascii_case("true")
+            });
+            assert!(waited, "no {language} waits for input as {}", hotcell.name);
+            // Control: arguments get a new cell, and there is nothing of ours in it.
+            let new = client.run(json!({ "code": code, "language": language, "args": ["x"] }));
+            let told = new["stdout"].as_str().expect("text").trim();
+            assert!(told.eq_ignore_ascii_case("false"), "{new}");
+        }
     }
 }
 
@@ -246,7 +365,11 @@ print('others', len([name for name in os.listdir('/proc') if name.isdigit()]) > 
 
 /// A server whose runtimes are those of the tests.
 fn serve(hotcell: &Hotcell) -> raw::Stdio {
-    let mut client = raw::Stdio::start_as(&[], |command, _| {
+    serve_with(hotcell, &[])
+}
+
+fn serve_with(hotcell: &Hotcell, options: &[&str]) -> raw::Stdio {
+    let mut client = raw::Stdio::start_as(options, |command, _| {
         hotcell.dress(command);
         command
             .env("PATH", PATH)

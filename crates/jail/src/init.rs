@@ -24,7 +24,7 @@ use rustix::process::{DumpableBehavior, Signal};
 
 use crate::error::{ENGINE_STEP, Failed, step};
 use crate::policy::{ENGINE, Policy};
-use crate::spawner::Root;
+use crate::spawner::{self, Root, Successor};
 use crate::spec::{Go, Missing, Status, Wall};
 use crate::sys::{self, Forked};
 use crate::wire;
@@ -67,6 +67,26 @@ pub struct Hooks {
     pub child: fn() -> io::Result<()>,
 }
 
+/// Where a cell's program begins.
+#[derive(Clone, Copy)]
+pub enum Begin<'a> {
+    /// With its exec, at the word to go.
+    Exec,
+    /// In the image that the spawner is.
+    Image(Hooks),
+    /// In a runtime that the cell starts now, and that waits for the word by itself.
+    Wait(&'a Successor),
+}
+
+impl Begin<'_> {
+    fn hooks(self) -> Option<Hooks> {
+        match self {
+            Self::Image(hooks) => Some(hooks),
+            Self::Exec | Self::Wait(_) => None,
+        }
+    }
+}
+
 /// The life of a cell's pid 1. `uid` is the cell's in the spawner's namespace.
 ///
 /// Returns in the worker of a cell that goes on with a zygote's image, at the word to
@@ -76,11 +96,11 @@ pub fn run(
     root: &Root,
     slot: u32,
     filters: &Filters,
-    hooks: Option<Hooks>,
+    begin: Begin<'_>,
     uid: u32,
     missing: Vec<Missing>,
 ) {
-    let failed = match enter(parts, root, slot, filters, hooks, uid, missing) {
+    let failed = match enter(parts, root, slot, filters, begin, uid, missing) {
         Ok(()) => return,
         Err(failed) => failed,
     };
@@ -94,7 +114,7 @@ fn enter(
     root: &Root,
     slot: u32,
     filters: &Filters,
-    hooks: Option<Hooks>,
+    begin: Begin<'_>,
     uid: u32,
     mut missing: Vec<Missing>,
 ) -> Result<(), Failed> {
@@ -157,6 +177,9 @@ fn enter(
     // The standard streams, the status socket, and what tells of the spawner's end.
     let mut keep = vec![0, 1, 2, parts.status.as_raw_fd(), root.lifeline.as_raw_fd()];
     keep.extend(engine.map(|file| file.as_raw_fd()));
+    if let Begin::Wait(successor) = begin {
+        keep.push(successor.library.as_raw_fd());
+    }
     step("closing inherited files", || sys::close_all_but(&keep))?;
     // From here on nothing may need a capability.
     step("dropping capabilities", caps::drop_all)?;
@@ -172,10 +195,17 @@ fn enter(
     })?;
     let signals = step("watching the program", sys::child_signals)?;
     match step("forking", sys::fork)? {
-        Forked::Child => start(&policy, engine, &parts.status, filters, hooks),
+        Forked::Child => start(&policy, engine, &parts.status, filters, begin),
         Forked::Parent { pid } => {
             step("letting go of the streams", || {
-                sys::close_range(0, 2, false)
+                sys::close_range(0, 2, false)?;
+                match begin {
+                    Begin::Wait(successor) => {
+                        let library = successor.library.as_raw_fd();
+                        sys::close_range(library, library, false)
+                    }
+                    Begin::Exec | Begin::Image(_) => Ok(()),
+                }
             })?;
             step("filtering init's system calls", || {
                 seccomp::install(&filters.init)
@@ -192,8 +222,9 @@ fn start(
     engine: Option<BorrowedFd<'_>>,
     status: &OwnedFd,
     filters: &Filters,
-    hooks: Option<Hooks>,
+    begin: Begin<'_>,
 ) -> Result<(), Failed> {
+    let hooks = begin.hooks();
     step("starting a session", || {
         rustix::process::setsid()?;
         rustix::process::umask(Mode::from_raw_mode(0o022));
@@ -205,6 +236,13 @@ fn start(
     })?;
     let argv = step("reading the arguments", || c_strings(&policy.argv))?;
     let env = step("reading the environment", || c_strings(&policy.env))?;
+    let prepared = match begin {
+        Begin::Wait(successor) => Some(step("preparing the runtime", || {
+            sys::close_range(3, libc::c_int::MAX, true)?;
+            Ok((successor, spawner::wait::prepare(successor, status)?))
+        })?),
+        Begin::Exec | Begin::Image(_) => None,
+    };
     let landlock = step("restricting file access", || landlock::restrict(engine))?;
     // SECURITY: seccomp goes last of all. The steps above need system calls that
     // the filter denies, and a filter laid earlier would have to allow them to the
@@ -214,6 +252,11 @@ fn start(
         Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => false,
         Err(error) => return step("filtering system calls", || Err(error)),
     };
+    if let Some((successor, (task, _status))) = &prepared {
+        return step("starting the runtime", || {
+            spawner::wait::exec(successor, task, landlock, seccomp)
+        });
+    }
     if let Some(hooks) = hooks {
         step("waking the runtime", || {
             // Init's own is not the program's: an exec would have set it back too.

@@ -29,6 +29,12 @@ pub struct View {
 /// No program is ever read there, and no secret lives there.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Zygote {
+    /// Each cell starts the runtime for itself, within its walls, and waits where it
+    /// looks for the program's file. Nothing of the image is shared then.
+    pub fresh: bool,
+    /// Whether its cells' standard input is a pipe, and not empty: runtimes look at
+    /// what it is when they start.
+    pub has_input: bool,
     /// The command line and environment that its cells' programs will have.
     pub argv: Vec<OsString>,
     pub env: Vec<OsString>,

@@ -138,6 +138,11 @@ impl Jail {
         })
     }
 
+    /// Lets go of the spawner, if one runs. It ends with its last cell.
+    pub fn stop(&self) {
+        *self.lock() = None;
+    }
+
     /// Asks for a cell. Blocks only if a spawner has to start first.
     ///
     /// `stdio` are the program's ends of the standard streams.

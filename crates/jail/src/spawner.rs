@@ -12,6 +12,7 @@ pub mod masks;
 mod root;
 mod side;
 mod sweeper;
+pub mod wait;
 
 use std::collections::HashMap;
 use std::io;
@@ -29,7 +30,7 @@ use crate::sys::{self, Cloned};
 use crate::wire;
 
 #[cfg(feature = "zygote")]
-pub use handoff::{Task, receive as receive_handoff};
+pub use handoff::{Place, Task, receive as receive_handoff};
 pub use root::Root;
 use side::Side;
 
@@ -46,11 +47,14 @@ pub fn main() -> ! {
     let control = sys::take_stdin();
     let _ = sys::unblock_signals();
     let failed = match Spawner::start(&control) {
-        Ok((spawner, None)) => {
+        Ok((spawner, Some(runtime))) if !runtime.zygote.fresh => {
+            handoff::exec(&spawner, &control, &runtime)
+        }
+        Ok((mut spawner, runtime)) => {
+            spawner.runtime = runtime;
             spawner.work(&control);
             sys::exit_now(0);
         }
-        Ok((spawner, Some(runtime))) => handoff::exec(&spawner, &control, &runtime),
         Err(failed) => failed,
     };
     give_up(&control, failed)
@@ -73,6 +77,8 @@ enum Served {
 pub struct Spawner {
     /// How a zygote's runtime is cloned; `None` for cells that start their program.
     pub hooks: Option<init::Hooks>,
+    /// What each cell starts within its walls, to wait there.
+    runtime: Option<Successor>,
     root: Root,
     filters: init::Filters,
     /// The uid that a slot's cells have in our user namespace is its number + 1;
@@ -87,15 +93,6 @@ pub struct Spawner {
 }
 
 impl Spawner {
-    /// What the host's /proc says of this process.
-    #[cfg(feature = "zygote")]
-    pub fn own_stat(&self) -> io::Result<String> {
-        let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC;
-        let mode = rustix::fs::Mode::empty();
-        let stat = rustix::fs::openat(&self.root.host_proc, "self/stat", flags, mode)?;
-        io::read_to_string(std::fs::File::from(stat))
-    }
-
     /// Answers requests until the server is gone. Returns in the worker of a zygote's
     /// cell, and nowhere else.
     pub fn work(mut self, control: &OwnedFd) {
@@ -188,6 +185,7 @@ impl Spawner {
         }
         let spawner = Self {
             hooks: None,
+            runtime: None,
             root,
             filters,
             has_range: spec.uid_base.is_some(),
@@ -269,7 +267,7 @@ impl Spawner {
         match cloned {
             Cloned::Child => {
                 let (root, slot) = (&self.root, request.slot);
-                init::run(parts, root, slot, &self.filters, self.hooks, uid, missing);
+                init::run(parts, root, slot, &self.filters, self.begin(), uid, missing);
                 Ok(Served::Worker)
             }
             Cloned::Parent { pidfd, .. } => {
@@ -278,6 +276,14 @@ impl Spawner {
                 let _ = wire::send(parts.status.as_fd(), &message, &[pidfd.as_fd()]);
                 Ok(Served::Spawner)
             }
+        }
+    }
+
+    fn begin(&self) -> init::Begin<'_> {
+        match (self.hooks, &self.runtime) {
+            (Some(hooks), _) => init::Begin::Image(hooks),
+            (None, Some(runtime)) => init::Begin::Wait(runtime),
+            (None, None) => init::Begin::Exec,
         }
     }
 
@@ -344,8 +350,8 @@ impl Spawner {
 
 /// A runtime to become, and the library that makes it make cells.
 pub struct Successor {
-    zygote: Zygote,
-    library: OwnedFd,
+    pub zygote: Zygote,
+    pub library: OwnedFd,
 }
 
 struct Told {

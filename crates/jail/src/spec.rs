@@ -154,6 +154,8 @@ impl SpawnerSpec {
         }
         out.number(self.zygote.is_some().into());
         if let Some(zygote) = &self.zygote {
+            out.number(zygote.fresh.into());
+            out.number(zygote.has_input.into());
             out.texts(&zygote.argv);
             out.texts(&zygote.env);
             out.bytes(zygote.script.as_bytes());
@@ -182,6 +184,8 @@ impl SpawnerSpec {
         let zygote = match input.number()? {
             0 => None,
             _ => Some(Zygote {
+                fresh: input.number()? == 1,
+                has_input: input.number()? == 1,
                 argv: input.list(Reader::text)?,
                 env: input.list(Reader::text)?,
                 script: input.text()?,

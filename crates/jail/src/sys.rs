@@ -511,83 +511,62 @@ pub fn set_thread_file_ids(uid: u32, gid: u32) -> io::Result<()> {
     }
 }
 
-/// Takes a variable out of the environment of a process that has one thread, and has
-/// not looked at it yet.
+/// A variable of the environment, in a process that has one thread.
 #[cfg(feature = "zygote")]
-pub fn take_variable(name: &CStr) -> Option<CString> {
+pub fn variable(name: &str) -> Option<String> {
+    let name = CString::new(name).ok()?;
     // SAFETY: a C string; nobody else touches the environment now.
     let value = unsafe { libc::getenv(name.as_ptr()) };
     if value.is_null() {
         return None;
     }
     // SAFETY: getenv returned a C string of the environment.
-    let value = unsafe { std::ffi::CStr::from_ptr(value) }.to_owned();
-    // SAFETY: as for getenv.
-    unsafe { libc::unsetenv(name.as_ptr()) };
-    Some(value)
+    let value = unsafe { CStr::from_ptr(value) };
+    value.to_str().ok().map(str::to_owned)
 }
 
-/// Ends what /proc shows of the environment this process was started with at `end`.
-/// `stat` is this process's own of /proc.
+/// Writes another environment over that of a process which has one thread and has not
+/// looked at it yet. It must have as many variables and take up as much room.
 #[cfg(feature = "zygote")]
-pub fn cut_environment(stat: &str, end: usize) -> Option<()> {
-    #[repr(C)]
-    #[derive(Default)]
-    struct Map {
-        start_code: u64,
-        end_code: u64,
-        start_data: u64,
-        end_data: u64,
-        start_brk: u64,
-        brk: u64,
-        start_stack: u64,
-        arg_start: u64,
-        arg_end: u64,
-        env_start: u64,
-        env_end: u64,
-        auxv: u64,
-        auxv_size: u32,
-        exe_fd: u32,
+pub fn replace_environment(real: &[CString]) -> io::Result<()> {
+    unsafe extern "C" {
+        static environ: *mut *mut libc::c_char;
     }
-    // The name may hold anything; the fields behind it are numbers, the state first.
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
-    // SAFETY: 0 only asks where the heap ends.
-    let brk = unsafe { libc::sbrk(0) } as u64;
-    let map = Map {
-        start_code: number(26)?,
-        end_code: number(27)?,
-        start_stack: number(28)?,
-        start_data: number(45)?,
-        end_data: number(46)?,
-        start_brk: number(47)?,
-        brk,
-        arg_start: number(48)?,
-        arg_end: number(49)?,
-        env_start: number(50)?,
-        env_end: end as u64,
-        exe_fd: u32::MAX,
-        ..Map::default()
-    };
-    // SAFETY: the kernel reads one `Map`, whose size is given, and checks every address.
-    let ret = unsafe {
-        libc::prctl(
-            libc::PR_SET_MM,
-            libc::PR_SET_MM_MAP,
-            &raw const map,
-            size_of::<Map>(),
-            0,
-        )
-    };
-    (ret == 0).then_some(())
-}
-
-/// Where the value of a variable lies in the environment this process was started with.
-#[cfg(feature = "zygote")]
-pub fn variable_address(name: &CStr) -> Option<usize> {
-    // SAFETY: a C string; nobody else touches the environment now.
-    let value = unsafe { libc::getenv(name.as_ptr()) };
-    (!value.is_null()).then_some(value as usize)
+    // SAFETY: libc's own variable; this process has one thread.
+    let list = unsafe { environ };
+    let mut places = Vec::new();
+    loop {
+        // SAFETY: the list ends with null, and we stop there.
+        match unsafe { *list.wrapping_add(places.len()) } {
+            end if end.is_null() => break,
+            place => places.push(place),
+        }
+    }
+    // SAFETY: each is a C string of the environment.
+    let room = |&place: &*mut libc::c_char| unsafe { CStr::from_ptr(place) }.count_bytes() + 1;
+    let (theirs, ours) = (
+        places.iter().map(room).sum::<usize>(),
+        real.iter()
+            .map(|text| text.count_bytes() + 1)
+            .sum::<usize>(),
+    );
+    // One after the other, as the kernel lays them.
+    let is_whole = places
+        .windows(2)
+        .all(|pair| pair[0] as usize + room(&pair[0]) == pair[1] as usize);
+    let first = places
+        .first()
+        .filter(|_| is_whole && theirs == ours && places.len() == real.len());
+    let mut place = *first.ok_or(io::ErrorKind::InvalidInput)?;
+    for (at, text) in real.iter().enumerate() {
+        let bytes = text.as_bytes_with_nul();
+        // SAFETY: all of them together take up the room that begins at the first place.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr().cast(), place, bytes.len()) };
+        // SAFETY: the list has as many entries.
+        unsafe { *list.wrapping_add(at) = place };
+        place = place.wrapping_add(bytes.len());
+    }
+    Ok(())
 }
 
 /// Lets `fd` live across an exec.

@@ -1,200 +1,229 @@
-//! Inside a runtime that makes cells of itself: the library in front of its libc.
+//! Inside a runtime that waits for its program: the library in front of its libc.
 //!
-//! It does nothing until the runtime opens the program's file. There it stops, and
-//! answers requests as any spawner does; each cell's worker comes back from that
-//! call in its own cell, at the word to go, and opens the file that is there.
-//! So the runtime runs the program exactly as it always does.
+//! It does nothing until the runtime comes to the program's file. There it stops. In a
+//! zygote it answers requests as any spawner does, and each cell's worker comes back from
+//! that call in its own cell, at the word to go; in a cell it waits for that word itself.
+//! Then the runtime goes on with the file that is there.
+//! So it runs the program exactly as it always does.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::io;
-use std::os::fd::RawFd;
+mod cpython;
+mod shed;
+mod v8;
+
+use std::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
+use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
-use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::path::Path;
+use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
+use std::sync::{Mutex, PoisonError};
 
+use rustix::net::RecvFlags;
+
+use self::cpython::CPython;
+use self::v8::V8;
 use crate::error::{Failed, step};
-use crate::init::Hooks;
-use crate::spawner::{Task, give_up, receive_handoff};
-use crate::sys;
+use crate::init::c_strings;
+use crate::spawner::{Place, Spawner, Task, give_up, receive_handoff, wait};
+use crate::spec::{Go, Status};
+use crate::{sys, wire};
 
-/// The descriptor of our task, until it is taken.
-static TASK: AtomicI32 = AtomicI32::new(-1);
-/// Where our variables begin in the environment that /proc shows.
-static OURS: AtomicUsize = AtomicUsize::new(0);
-static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+/// Until it is done.
+static TASK: Mutex<Option<Task>> = Mutex::new(None);
+/// Which calls may be the ones to stop at.
+static STOPS: AtomicU8 = AtomicU8::new(NOWHERE);
+const NOWHERE: u8 = 0;
+/// Where the program is opened as C streams are. Interpreters that make cells look at the
+/// file before, when it is still empty.
+const STREAMS: u8 = 1;
+/// At the first look.
+const ANYWHERE: u8 = 2;
 
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOADED: extern "C" fn() = loaded;
 
-/// Before the runtime has read its environment: takes our two variables out of it.
+/// Before the runtime has read its environment: makes that what it is to be.
 extern "C" fn loaded() {
-    if let Some(task) = sys::take_variable(c"HOTCELL_ZYGOTE") {
-        // The first of our two, which are the last of all.
-        let value = sys::variable_address(c"LD_PRELOAD").unwrap_or(0);
-        OURS.store(value.saturating_sub("LD_PRELOAD=".len()), Ordering::Relaxed);
-        sys::take_variable(c"LD_PRELOAD");
-        TASK.store(
-            task.to_str().map_or(-1, |t| t.parse().unwrap_or(-1)),
-            Ordering::Relaxed,
-        );
-    }
+    let Some(number) = sys::variable(wait::TASK) else {
+        return;
+    };
+    let number = number.trim_end_matches(wait::FILLER);
+    let task = receive_handoff(number.parse().unwrap_or(-1)).and_then(|task| {
+        sys::replace_environment(&c_strings(&task.env)?)?;
+        Ok(task)
+    });
+    let Ok(task) = task else {
+        // Without it there is nobody to wait for, and never a program.
+        sys::exit_now(1);
+    };
+    let stops = match task.place {
+        Place::Zygote(..) => STREAMS,
+        Place::Cell { .. } => ANYWHERE,
+    };
+    *TASK.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
+    STOPS.store(stops, Ordering::Release);
 }
 
-type Open = unsafe extern "C" fn(*const c_char, *const c_char) -> *mut c_void;
-
+/// Stops if `path` is the program's. Returns in a cell, at the word to go.
+///
 /// # Safety
-/// As for libc's own.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fopen64(path: *const c_char, mode: *const c_char) -> *mut c_void {
-    // SAFETY: our caller's arguments, passed on.
-    unsafe { open(c"fopen64", path, mode) }
-}
-
-/// # Safety
-/// As for libc's own.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fopen(path: *const c_char, mode: *const c_char) -> *mut c_void {
-    // SAFETY: our caller's arguments, passed on.
-    unsafe { open(c"fopen", path, mode) }
-}
-
-unsafe fn open(name: &CStr, path: *const c_char, mode: *const c_char) -> *mut c_void {
-    if TASK.load(Ordering::Relaxed) >= 0 {
-        // SAFETY: callers of fopen pass a C string.
-        make_cells(unsafe { CStr::from_ptr(path) });
+/// `path` is a C string or null.
+unsafe fn look(path: *const c_char, least: u8) {
+    let stops = STOPS.load(Ordering::Acquire);
+    if stops == NOWHERE || stops < least || path.is_null() {
+        return;
     }
-    // SAFETY: our caller's arguments, passed on.
-    unsafe { next_open(name, path, mode) }
-}
-
-/// What libc itself would do.
-unsafe fn next_open(name: &CStr, path: *const c_char, mode: *const c_char) -> *mut c_void {
-    // SAFETY: a name and a handle; libc has both functions.
-    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
-    // SAFETY: that is libc's function of this type.
-    let next = unsafe { std::mem::transmute::<*mut c_void, Open>(next) };
-    // SAFETY: our caller's arguments, passed on.
-    unsafe { next(path, mode) }
-}
-
-/// Makes cells if `path` is the program's. Returns in the worker of a cell.
-fn make_cells(path: &CStr) {
-    // Read once to know the path, and kept for the moment it comes.
-    static READ: Mutex<Option<Task>> = Mutex::new(None);
-    let mut task = READ.lock().unwrap_or_else(PoisonError::into_inner);
-    if task.is_none() {
-        let descriptor: RawFd = TASK.load(Ordering::Relaxed);
-        *task = receive_handoff(descriptor).ok();
-    }
-    let is_ours = |task: &mut Task| path.to_bytes() == task.script.as_os_str().as_bytes();
-    let Some(mut taken) = task.take_if(is_ours) else {
+    // SAFETY: our caller says so.
+    let path = unsafe { CStr::from_ptr(path) };
+    let is_ours = |task: &mut Task| {
+        let script = task.script.as_bytes();
+        let given = path.to_bytes();
+        given == script
+            || Path::new("/workspace")
+                .join(&task.script)
+                .as_os_str()
+                .as_bytes()
+                == given
+    };
+    let mut task = TASK.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(taken) = task.take_if(is_ours) else {
         return;
     };
     drop(task);
-    TASK.store(-1, Ordering::Relaxed);
-    // Where it cannot be done, a program that looks for our variables finds them.
-    let _ = taken
-        .spawner
-        .own_stat()
-        .map(|stat| sys::cut_environment(&stat, OURS.load(Ordering::Relaxed)));
-    if let Some(runtime) = Runtime::find(&taken.fork) {
-        let lock = (runtime.ensure)();
-        let runtime = RUNTIME.get_or_init(|| runtime);
-        let warmed = step("warming the zygote", || runtime.run(&taken.warm));
-        if let Err(failed) = warmed {
-            give_up(&taken.control, failed);
+    STOPS.store(NOWHERE, Ordering::Relaxed);
+    stop(taken, path);
+}
+
+fn stop(task: Task, path: &CStr) {
+    let Task {
+        place,
+        warm,
+        fork,
+        leave,
+        ..
+    } = task;
+    let python = CPython::find();
+    let lock = python.map(CPython::lock);
+    match place {
+        Place::Zygote(spawner, control) => make_cells(*spawner, control, python, &warm, fork),
+        Place::Cell {
+            status,
+            landlock,
+            seccomp,
+        } => {
+            // A program needs nothing of this: it only saves time.
+            match (python, V8::find()) {
+                (Some(python), _) => {
+                    let _ = python.run(&warm).and_then(|()| python.run(&fork));
+                }
+                (None, Some(v8)) => {
+                    v8.warm(&warm);
+                    // What it needed to start it does not need again; what a program
+                    // needs comes back with the second time.
+                    shed::files();
+                    v8.warm(&warm);
+                    v8.finish(&leave);
+                }
+                (None, None) => {}
+            }
+            wait_in_cell(status, landlock, seccomp);
         }
-        taken.spawner.hooks = Some(Hooks {
-            before: || {
-                RUNTIME
-                    .get()
-                    .into_iter()
-                    .for_each(|runtime| (runtime.before)())
-            },
-            parent: || {
-                RUNTIME
-                    .get()
-                    .into_iter()
-                    .for_each(|runtime| (runtime.parent)())
-            },
-            child: || {
-                let runtime = RUNTIME.get().ok_or(io::ErrorKind::NotFound)?;
-                (runtime.child)();
-                runtime.run(&runtime.fork)
-            },
-        });
-        taken.spawner.work(&taken.control);
-        // Its descriptor is closed already.
-        std::mem::forget(taken.control);
-        if !taken.leave.is_empty() {
-            runtime.finish(path, &taken.leave);
+    }
+    if let (Some(python), Some(lock)) = (python, lock) {
+        if !leave.is_empty() {
+            python.finish(path, &leave);
         }
-        (runtime.release)(lock);
-    } else {
+        python.unlock(lock);
+    }
+}
+
+/// Says that the walls stand, and waits for the word to go.
+fn wait_in_cell(status: OwnedFd, landlock: u8, seccomp: bool) {
+    let message = Status::Locked { landlock, seccomp }.to_bytes();
+    let said = wire::send(status.as_fd(), &message, &[]);
+    let word = said.and_then(|()| wire::receive(status.as_fd(), RecvFlags::empty()));
+    match word {
+        Ok(Some(go)) if Go::allows(&go.bytes, landlock, seccomp) => {}
+        _ => sys::exit_now(0),
+    }
+    // With the descriptor of this library.
+    std::mem::forget(status);
+    if sys::close_range(wait::HIGH, RawFd::MAX, false).is_err() {
+        sys::exit_now(1);
+    }
+}
+
+/// Makes cells, and returns in the worker of one.
+fn make_cells(
+    mut spawner: Spawner,
+    control: OwnedFd,
+    runtime: Option<&CPython>,
+    warm: &str,
+    fork: String,
+) {
+    let Some(runtime) = runtime else {
         give_up(
-            &taken.control,
+            &control,
             Failed {
                 step: "finding the runtime's own functions".to_owned(),
                 errno: libc::ENOENT,
             },
         );
+    };
+    if let Err(failed) = step("warming the zygote", || runtime.run(warm)) {
+        give_up(&control, failed);
     }
+    spawner.hooks = Some(cpython::hooks(fork));
+    spawner.work(&control);
+    // Its descriptor is closed already.
+    std::mem::forget(control);
 }
 
-/// What we need of the runtime: CPython's names, found in the process itself.
-struct Runtime {
-    ensure: extern "C" fn() -> c_int,
-    release: extern "C" fn(c_int),
-    before: extern "C" fn(),
-    parent: extern "C" fn(),
-    child: extern "C" fn(),
-    run: extern "C" fn(*const c_char) -> c_int,
-    run_file: extern "C" fn(*mut c_void, *const c_char, c_int, *const c_void) -> c_int,
-    fork: String,
+/// libc's own function of this name, looked up once.
+fn next(name: &CStr, known: &AtomicPtr<c_void>) -> *mut c_void {
+    let found = known.load(Ordering::Relaxed);
+    if !found.is_null() {
+        return found;
+    }
+    // SAFETY: a name and a handle; libc has all of our functions.
+    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    known.store(found, Ordering::Relaxed);
+    found
 }
 
-impl Runtime {
-    fn find(fork: &str) -> Option<Self> {
-        Some(Self {
-            // The documented types of these functions, in every CPython since 3.7.
-            ensure: function(c"PyGILState_Ensure")?,
-            release: function(c"PyGILState_Release")?,
-            before: function(c"PyOS_BeforeFork")?,
-            parent: function(c"PyOS_AfterFork_Parent")?,
-            child: function(c"PyOS_AfterFork_Child")?,
-            run: function(c"PyRun_SimpleString")?,
-            run_file: function(c"PyRun_AnyFileExFlags")?,
-            fork: fork.to_owned(),
-        })
-    }
-
-    /// Runs the program as the runtime's own main does, and ends the process after it.
-    ///
-    /// To take the interpreter apart would copy its memory once more, page by page. What
-    /// a program can see of that, `leave` does.
-    fn finish(&self, path: &CStr, leave: &str) -> ! {
-        // SAFETY: two C strings.
-        let file = unsafe { next_open(c"fopen64", path.as_ptr(), c"rb".as_ptr()) };
-        let code = if file.is_null() {
-            2
-        } else {
-            i32::from((self.run_file)(file, path.as_ptr(), 1, std::ptr::null()) != 0)
-        };
-        let _ = self.run(&leave.replace("{code}", &code.to_string()));
-        sys::exit_now(code);
-    }
-
-    /// Runs code that leaves no name behind.
-    fn run(&self, code: &str) -> io::Result<()> {
-        let hex: String = code.bytes().map(|byte| format!("{byte:02x}")).collect();
-        let code = CString::new(format!("exec(bytes.fromhex('{hex}').decode(), {{}})"))?;
-        match (self.run)(code.as_ptr()) {
-            0 => Ok(()),
-            _ => Err(io::ErrorKind::Other.into()),
+/// A function of libc's that looks at a path before it does what it always does.
+macro_rules! looks {
+    ($name:ident($($arg:ident: $kind:ty),*) -> $result:ty, $seen:expr, $least:expr) => {
+        /// # Safety
+        /// As for libc's own.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($arg: $kind),*) -> $result {
+            static NEXT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+            const NAME: &CStr = match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                Ok(name) => name,
+                Err(_) => panic!("it ends with NUL"),
+            };
+            // SAFETY: callers pass C strings, or null.
+            unsafe { look($seen, $least) };
+            let next = next(NAME, &NEXT);
+            // SAFETY: that is libc's function of this type. Those that take a varying number of
+            // arguments find them where we do: in registers.
+            let next = unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($kind),*) -> $result>(next) };
+            // SAFETY: our caller's arguments, passed on.
+            unsafe { next($($arg),*) }
         }
-    }
+    };
 }
+
+looks!(fopen(path: *const c_char, mode: *const c_char) -> *mut c_void, path, STREAMS);
+looks!(fopen64(path: *const c_char, mode: *const c_char) -> *mut c_void, path, STREAMS);
+looks!(open(path: *const c_char, flags: c_int, mode: c_uint) -> c_int, path, ANYWHERE);
+looks!(open64(path: *const c_char, flags: c_int, mode: c_uint) -> c_int, path, ANYWHERE);
+looks!(statx(folder: c_int, path: *const c_char, flags: c_int, mask: c_uint, out: *mut c_void) -> c_int, path, ANYWHERE);
+// libuv does not wait for libc to know a call.
+looks!(syscall(number: c_long, a: c_long, b: c_long, c: c_long, d: c_long, e: c_long, f: c_long) -> c_long,
+    if number == libc::SYS_statx || number == libc::SYS_openat { b as *const c_char } else { std::ptr::null() },
+    ANYWHERE);
 
 /// A function of this process by its name; `T` must be its type.
 fn function<T: Copy>(name: &CStr) -> Option<T> {

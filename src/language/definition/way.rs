@@ -16,6 +16,12 @@ pub struct Way {
     pub needs: Vec<String>,
     /// The way is for programs that look like this, and for no others.
     pub when: Option<Rule>,
+    /// Words of which such a program has at least one: to find none is quicker than to look closely.
+    #[serde(default)]
+    pub mentions: Vec<String>,
+    /// Its runtime is never kept waiting, though the language has one that is.
+    #[serde(default)]
+    pub cold: bool,
     /// The program's name in the workspace, if it is not the language's usual one.
     pub file: Option<CellPath>,
     /// Arguments that make the runtime print the path of its real program.
@@ -63,6 +69,16 @@ pub enum Piece {
 }
 
 impl Way {
+    /// Whether the way is for this program.
+    pub fn fits(&self, code: &[u8]) -> bool {
+        let Some(when) = &self.when else {
+            return true;
+        };
+        let code = String::from_utf8_lossy(code);
+        let has = |word: &String| code.contains(word.as_str());
+        (self.mentions.is_empty() || self.mentions.iter().any(has)) && when.is_in(&code)
+    }
+
     /// Whether the placeholders stand where they mean something.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.embedded.is_some() {

@@ -82,7 +82,7 @@ pub fn wait(mut child: Child, mut traces: Traces, start: Instant, limit: Duratio
     }
 }
 
-fn collect(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+pub fn collect(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -92,7 +92,7 @@ fn collect(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     receiver
 }
 
-fn peak(pid: u32) -> u64 {
+pub fn peak(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|rest| rest.split_whitespace().next()?.parse().ok())

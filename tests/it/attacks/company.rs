@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::answer::Answer;
 use super::case::Case;
-use super::pass::{Pass, Run};
+use super::pass::{Pass, Run, Way};
 
 /// Runs a case together with what has to happen beside it: a neighbour that must not
 /// suffer, or a caller from the host.
@@ -83,7 +83,9 @@ pub fn unseen(pass: &Pass, walls: &Value) -> Vec<&'static str> {
         .into_iter()
         .flatten()
         .any(|wall| wall["name"] == "control groups" && wall["stands"] == true);
-    let mut marks = vec!["environment", "binary"];
+    let mut marks = vec!["binary"];
+    // What waited for its program has the environment of all that wait.
+    marks.extend((pass.way == Way::New).then_some("environment"));
     marks.extend(groups.then_some("control group"));
     marks.retain(|mark| !answer.traces.known.contains(mark));
     marks.extend(answer.traces.cells.is_empty().then_some("cells"));

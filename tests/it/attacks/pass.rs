@@ -14,14 +14,27 @@ use tempfile::TempDir;
 
 use super::answer::{self, Answer};
 use super::canary::{self, Canaries};
+use super::served;
 use super::witness::{self, MARK, Traces};
 
 /// How long past its time limit a run may take before we stop waiting for the server.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Where a program of the suite runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// In a cell that `hotcell run` makes for it.
+    New,
+    /// In one of a server's, that waits for it with a started runtime.
+    Pooled,
+    /// In one that a server's zygote makes for it.
+    Forked,
+}
+
 /// The binary under test, started as one user.
 pub struct Pass {
     pub name: &'static str,
+    pub way: Way,
     pub uid: u32,
     /// Where `HOME` points; it holds credentials that no program may find.
     pub home: PathBuf,
@@ -43,17 +56,22 @@ pub struct Run {
 
 impl Pass {
     /// Root and an ordinary user, or the one we are.
-    pub fn all(canaries: &Canaries) -> Vec<Pass> {
+    pub fn all(canaries: &Canaries, way: Way) -> Vec<Pass> {
+        let [root, user] = match way {
+            Way::New => ["root", "user"],
+            Way::Pooled => ["pooled, root", "pooled, user"],
+            Way::Forked => ["forked, root", "forked, user"],
+        };
         match rustix::process::getuid().as_raw() {
             0 => vec![
-                Pass::new("root", 0, canaries),
-                Pass::new("user", unused_uid(1700), canaries),
+                Pass::new(root, way, 0, canaries),
+                Pass::new(user, way, unused_uid(1700), canaries),
             ],
-            own => vec![Pass::new("user", own, canaries)],
+            own => vec![Pass::new(user, way, own, canaries)],
         }
     }
 
-    fn new(name: &'static str, uid: u32, canaries: &Canaries) -> Pass {
+    fn new(name: &'static str, way: Way, uid: u32, canaries: &Canaries) -> Pass {
         let directory = tempfile::tempdir().expect("a directory for the pass");
         let place = |name: &str| directory.path().join(name);
         // Everybody may look: what hides these files from a cell must be the cell.
@@ -71,6 +89,7 @@ impl Pass {
         credentials(&place("home"), &canaries.secret);
         let pass = Pass {
             name,
+            way,
             uid,
             home: place("home"),
             temporary: place("tmp"),
@@ -84,6 +103,9 @@ impl Pass {
 
     /// Runs a program and asks for the whole result as JSON.
     pub fn run(&self, run: &Run) -> Answer {
+        if self.way != Way::New {
+            return served::run(self, run);
+        }
         let arguments = [self.arguments(run), vec!["--json".to_owned()]].concat();
         self.call(&arguments, run.wall + PATIENCE)
     }
@@ -96,6 +118,20 @@ impl Pass {
     /// Calls `hotcell run` with these arguments; past `limit` the server itself is
     /// killed and the answer has no exit code.
     pub fn call(&self, arguments: &[String], limit: Duration) -> Answer {
+        let (mut command, traces) = self.command();
+        command
+            .arg("run")
+            .arg(format!("--env={MARK}={}", traces.mark))
+            .args(arguments)
+            .stdin(Stdio::null());
+        let start = Instant::now();
+        let child = command.spawn().expect("the binary can be started");
+        let server = child.id();
+        answer::wait(child, Traces { server, ..traces }, start, limit)
+    }
+
+    /// The binary, dressed for this pass, and what it will be known by.
+    pub fn command(&self) -> (Command, Traces) {
         // A name of its own for each run's binary: a process that stays is known by it.
         let name = format!("hotcell-{}", self.next());
         let binary = self.directory.path().join("bin").join(&name);
@@ -106,10 +142,6 @@ impl Pass {
         let mark = canary::random();
 
         let mut command = Command::new(&binary);
-        command
-            .arg("run")
-            .arg(format!("--env={MARK}={mark}"))
-            .args(arguments);
         command.env("HOME", &self.home).env("TMPDIR", &temporary);
         command.env(canary::VARIABLE, &self.secret);
         for name in [
@@ -126,20 +158,16 @@ impl Pass {
         }
         command
             .current_dir("/")
-            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
 
-        let start = Instant::now();
-        let child = command.spawn().expect("the binary can be started");
         let traces = Traces {
-            server: child.id(),
             mark,
             binary,
             temporary,
             ..Traces::default()
         };
-        answer::wait(child, traces, start, limit)
+        (command, traces)
     }
 
     /// The copy of the binary that this pass runs.

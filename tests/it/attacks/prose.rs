@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::answer::Answer;
 use super::case::Case;
-use super::pass::{Pass, Run};
+use super::pass::{Pass, Run, Way};
 use super::witness;
 
 /// How much of a stream an answer keeps; the note that stands for the rest is short.
@@ -169,8 +169,13 @@ pub fn check(seen: &Seen) -> Vec<String> {
         }
         "OUT-09" => {
             let written = out.matches('x').count();
+            // An answer over MCP has less room; the rest is kept elsewhere.
+            let least = match seen.pass.way {
+                Way::New => 65_536,
+                Way::Pooled | Way::Forked => 20_000,
+            };
             holds(
-                written >= 65_536 && !out.contains("gone"),
+                written >= least && !out.contains("gone"),
                 "what was written before the redirect",
             );
         }
@@ -212,9 +217,9 @@ fn only_plain_devices(out: &str) -> bool {
 
 /// The case cuts its listing short, so one more run asks for this line alone.
 fn groups_are_hidden(seen: &Seen) -> bool {
-    let code = "cat /proc/self/cgroup\n".to_owned();
+    let code = "print(open('/proc/self/cgroup').read(), end='')\n".to_owned();
     let answer = seen.pass.run(&Run {
-        language: "bash",
+        language: "python",
         code,
         wall: seen.run.wall,
         files: Vec::new(),

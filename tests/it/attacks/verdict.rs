@@ -191,7 +191,7 @@ fn outcomes(result: &Value) -> Vec<Outcome> {
 }
 
 /// The exit code that the documentation promises for this result.
-fn expected_code(result: &Value) -> Option<i32> {
+pub fn expected_code(result: &Value) -> Option<i32> {
     match outcomes(result).first()? {
         Outcome::Exited | Outcome::ExitedZero => result["exit_code"].as_i64()?.try_into().ok(),
         Outcome::Timeout => Some(124),

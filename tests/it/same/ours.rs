@@ -1,6 +1,8 @@
 //! Running a program in hotcell: over MCP, many in flight on one server, and by `hotcell run`.
 
 use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -11,6 +13,9 @@ use crate::support::{Hotcell, PATH, Running, open_to_all};
 
 /// Calls in flight: enough to keep two processors busy, few enough to stay inside time limits.
 const IN_FLIGHT: usize = 4;
+/// Time for a runtime to start and wait for the next program: one that finds none waiting would
+/// get a new one, and be compared with nothing.
+const PACE: Duration = Duration::from_millis(100);
 
 /// Runs all of them on one server, in order.
 pub fn over_mcp(hotcell: &Hotcell, programs: &[Program]) -> Vec<Answer> {
@@ -18,11 +23,17 @@ pub fn over_mcp(hotcell: &Hotcell, programs: &[Program]) -> Vec<Answer> {
         *command = served(hotcell);
     });
     client.initialize("2025-11-25");
+    // A runtime that makes cells of itself is never short of them; others are.
+    let starts_anew = |program: &Program| program.extension() != "py";
+    let in_flight = match programs.first().is_some_and(starts_anew) {
+        true => 1,
+        false => IN_FLIGHT,
+    };
     let mut answers = Vec::new();
     let mut waiting = std::collections::VecDeque::new();
     let mut programs = programs.iter();
     loop {
-        while waiting.len() < IN_FLIGHT {
+        while waiting.len() < in_flight {
             let Some(program) = programs.next() else {
                 break;
             };
@@ -32,6 +43,9 @@ pub fn over_mcp(hotcell: &Hotcell, programs: &[Program]) -> Vec<Answer> {
             return answers;
         };
         let answer = client.answer(&id);
+        if in_flight == 1 {
+            thread::sleep(PACE);
+        }
         answers.push(of_output(&answer["result"]["structuredContent"]));
     }
 }

@@ -31,7 +31,7 @@ impl Plain {
     pub fn new(hotcell: &Hotcell) -> Self {
         let folder = hotcell.make_folder("plain");
         let mut plans = HashMap::new();
-        for extension in ["py", "js", "mjs", "cjs"] {
+        for extension in super::EXTENSIONS {
             let file = hotcell.write(&format!("plain/main.{extension}"), "1");
             let answer = hotcell.run(&["--plan", file.to_str().expect("UTF-8")]);
             if answer.code == Some(0) {

@@ -67,7 +67,7 @@ impl Program {
 
     /// Whether it would be called so without being asked: a call over MCP names no file.
     pub fn has_usual_name(&self) -> bool {
-        ["py", "js"].contains(&self.extension())
+        ["py", "js", "sh", "pl", "rb", "php"].contains(&self.extension())
     }
 
     /// Writes its files, and it beside them, into an empty folder.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use super::answer::{Answer, difference};
 use super::ours;
@@ -9,7 +10,6 @@ use super::program::Program;
 use crate::support::{anyone, has};
 
 #[test]
-#[ignore = "issue 4: nothing runs a top-level await yet"]
 fn await_works_at_the_top_level_of_a_python_program() {
     let Some(hotcell) = anyone() else { return };
     if !has("python3") {
@@ -20,6 +20,14 @@ fn await_works_at_the_top_level_of_a_python_program() {
     let beside = |program: &Program, extension: &str| {
         fs::read_to_string(folder.join(&program.name).with_extension(extension)).unwrap_or_default()
     };
+    // Control: Python itself refuses the first of them.
+    let plain = Command::new("python3")
+        .arg(folder.join("plain_await.py"))
+        .output()
+        .expect("it runs");
+    assert!(
+        String::from_utf8_lossy(&plain.stderr).contains("SyntaxError: 'await' outside function")
+    );
     let over_mcp = ours::over_mcp(&hotcell, &programs);
     let mut told = Vec::new();
     for (program, over_mcp) in programs.iter().zip(over_mcp) {

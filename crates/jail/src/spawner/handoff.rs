@@ -16,18 +16,17 @@ use rustix::mount::mount_bind_recursive;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::root::Root;
+use super::wait::{describe, environment};
 use super::{Spawner, Successor};
 use crate::error::{Failed, step};
 use crate::spec::codec::{Writer, garbled, read_memory_file};
 use crate::sys;
 
 #[cfg(feature = "zygote")]
-pub use inside::{Task, receive};
+pub use inside::{Place, Task, receive};
 
-/// The variable that tells our library which descriptor holds its task.
-pub const TASK: &str = "HOTCELL_ZYGOTE";
 const LIBRARY: &str = "/zygote.so";
-const WORKSPACE: &str = "/workspace";
+pub const WORKSPACE: &str = "/workspace";
 
 /// Becomes the runtime. Returns only if that failed.
 pub fn exec(spawner: &Spawner, control: &OwnedFd, successor: &Successor) -> Failed {
@@ -39,14 +38,12 @@ pub fn exec(spawner: &Spawner, control: &OwnedFd, successor: &Successor) -> Fail
         let task = step("writing the zygote's task", || {
             write(spawner, control, successor)
         })?;
-        step("setting the zygote's streams", take_streams)?;
+        step("setting the zygote's streams", || {
+            take_streams(zygote.has_input)
+        })?;
         step("starting the zygote", || {
             let argv = super::init::c_strings(&zygote.argv)?;
-            let mut env = zygote.env.clone();
-            // The last, so that the library can cut them off again.
-            env.push(format!("LD_PRELOAD={LIBRARY}").into());
-            env.push(format!("{TASK}={task}").into());
-            let env = super::init::c_strings(&env)?;
+            let env = environment(&zygote.env, LIBRARY, task)?;
             let path = argv.first().ok_or(io::ErrorKind::InvalidInput)?;
             Err(sys::exec(path, &argv, &env))
         })
@@ -85,11 +82,13 @@ fn furnish(root: &Root, script: &OsString, library: &OwnedFd) -> io::Result<()> 
     Ok(rustix::process::chdir(WORKSPACE)?)
 }
 
-/// Streams of the kinds that a run without input has: the runtime looks at them once.
-fn take_streams() -> io::Result<()> {
-    let null = fs::File::open("/dev/null")?;
+/// Streams of the kinds that its cells have: the runtime looks at them once.
+fn take_streams(has_input: bool) -> io::Result<()> {
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
-    sys::dup_as(null.as_fd(), 0)?;
+    match has_input {
+        true => sys::dup_as(reader.as_fd(), 0)?,
+        false => sys::dup_as(fs::File::open("/dev/null")?.as_fd(), 0)?,
+    }
     sys::dup_as(writer.as_fd(), 1)?;
     sys::dup_as(writer.as_fd(), 2)?;
     // With nobody at its other end a pipe would answer with a signal.
@@ -100,6 +99,7 @@ fn take_streams() -> io::Result<()> {
 
 fn write(spawner: &Spawner, control: &OwnedFd, successor: &Successor) -> io::Result<RawFd> {
     let mut out = Writer::new();
+    describe(&mut out, &successor.zygote);
     let root = &spawner.root;
     for fd in [control, &root.host_proc, &root.lifeline, &root.alive] {
         pass(&mut out, fd)?;
@@ -127,11 +127,6 @@ fn write(spawner: &Spawner, control: &OwnedFd, successor: &Successor) -> io::Res
     }
     out.bytes(root.processor.as_bytes());
     out.bytes(root.kernel.as_bytes());
-    let script = Path::new(WORKSPACE).join(&successor.zygote.script);
-    out.bytes(script.as_os_str().as_bytes());
-    out.bytes(successor.zygote.warm.as_bytes());
-    out.bytes(successor.zygote.fork.as_bytes());
-    out.bytes(successor.zygote.leave.as_bytes());
     let task = out.into_memory_file()?;
     sys::keep_on_exec(task.as_fd())?;
     let number = task.as_raw_fd();
@@ -152,7 +147,6 @@ fn pass(out: &mut Writer, fd: &OwnedFd) -> io::Result<()> {
 #[cfg(feature = "zygote")]
 mod inside {
     use std::collections::HashMap;
-    use std::path::PathBuf;
 
     use super::super::masks::Mask;
     use super::super::root::Shown;
@@ -163,13 +157,25 @@ mod inside {
 
     /// What the library finds when it looks at its task.
     pub struct Task {
-        pub spawner: Spawner,
-        pub control: OwnedFd,
-        /// The path at which the runtime opens the program.
-        pub script: PathBuf,
+        pub place: Place,
+        pub env: Vec<OsString>,
+        /// The program's name in the workspace.
+        pub script: OsString,
         pub warm: String,
         pub fork: String,
         pub leave: String,
+    }
+
+    /// Where the runtime was started.
+    pub enum Place {
+        /// In a spawner's stead: it makes cells of itself.
+        Zygote(Box<Spawner>, OwnedFd),
+        /// In a cell, with these walls, whose server waits to hear of it.
+        Cell {
+            status: OwnedFd,
+            landlock: u8,
+            seccomp: bool,
+        },
     }
 
     /// Takes the task that `descriptor` holds, in the runtime.
@@ -180,14 +186,37 @@ mod inside {
     pub fn receive(descriptor: RawFd) -> io::Result<Task> {
         let bytes = read_memory_file(sys::take_descriptor(descriptor)?)?;
         let mut input = Reader::new(&bytes)?;
+        let fresh = input.number()? == 1;
+        let task = Task {
+            env: input.list(Reader::text)?,
+            script: input.text()?,
+            warm: input.string()?,
+            fork: input.string()?,
+            leave: input.string()?,
+            place: if fresh {
+                Place::Cell {
+                    status: take(&mut input)?,
+                    landlock: u8::try_from(input.number()?).map_err(|_| garbled())?,
+                    seccomp: input.number()? == 1,
+                }
+            } else {
+                let (spawner, control) = receive_spawner(&mut input)?;
+                Place::Zygote(Box::new(spawner), control)
+            },
+        };
+        input.end()?;
+        Ok(task)
+    }
+
+    fn receive_spawner(input: &mut Reader<'_>) -> io::Result<(Spawner, OwnedFd)> {
         let mut fds = Vec::new();
         for _ in 0..4 {
-            fds.push(take(&mut input)?);
+            fds.push(take(input)?);
         }
         let [control, host_proc, lifeline, alive] = fds.try_into().map_err(|_| garbled())?;
         let mut networks = HashMap::new();
         if input.number()? == 1 {
-            networks.insert(0, take(&mut input)?);
+            networks.insert(0, take(input)?);
         }
         let has_range = input.number()? == 1;
         let filters = Filters::new(input.number()? == 1);
@@ -216,24 +245,17 @@ mod inside {
             kernel: input.string()?,
             facts: HashMap::new(),
         };
-        let task = Task {
-            spawner: Spawner {
-                hooks: None,
-                root,
-                filters,
-                has_range,
-                networks,
-                inside: 0,
-                missing,
-            },
-            control,
-            script: input.text()?.into(),
-            warm: input.string()?,
-            fork: input.string()?,
-            leave: input.string()?,
+        let spawner = Spawner {
+            hooks: None,
+            runtime: None,
+            root,
+            filters,
+            has_range,
+            networks,
+            inside: 0,
+            missing,
         };
-        input.end()?;
-        Ok(task)
+        Ok((spawner, control))
     }
 
     fn take(input: &mut Reader<'_>) -> io::Result<OwnedFd> {

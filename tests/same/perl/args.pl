@@ -1,0 +1,2 @@
+# args: ["a b", "", "-n"]
+print "$0 $#ARGV\n", map { "<$_>\n" } @ARGV;

@@ -1,0 +1,1 @@
+print "out"; print STDERR "err"; system("echo child"); print "end\n";

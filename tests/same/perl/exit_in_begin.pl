@@ -1,0 +1,1 @@
+BEGIN { print "begin\n"; exit 4 } print "never\n";

@@ -1,0 +1,2 @@
+# stdin: "one\ntwo\n"
+print "$.:$_" while <STDIN>;

@@ -1,0 +1,3 @@
+use strict;
+print "never\n";
+my $x = ;

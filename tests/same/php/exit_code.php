@@ -1,0 +1,2 @@
+<?php
+register_shutdown_function(fn() => print("shutdown\n")); ob_start(); echo "buffered\n"; exit(7);

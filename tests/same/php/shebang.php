@@ -1,0 +1,2 @@
+#!/usr/bin/env php
+<?php echo __LINE__, "\n";

@@ -1,0 +1,1 @@
+﻿puts __ENCODING__, __LINE__

@@ -1,0 +1,4 @@
+=begin
+block
+=end
+p __LINE__

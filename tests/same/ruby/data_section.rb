@@ -1,0 +1,4 @@
+p DATA.pos, DATA.read, DATA.path
+__END__
+one
+two

@@ -1,0 +1,2 @@
+at_exit { puts "status #{$!.status}"; exit 7 }
+exit 3

@@ -1,0 +1,2 @@
+foobar = 1
+fobar

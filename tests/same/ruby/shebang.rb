@@ -1,0 +1,3 @@
+#!/usr/bin/env ruby -w
+x = 1
+p $VERBOSE

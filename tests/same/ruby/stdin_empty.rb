@@ -1,0 +1,1 @@
+p gets, $stdin.eof?, $stdin.tty?

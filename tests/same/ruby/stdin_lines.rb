@@ -1,0 +1,2 @@
+# stdin: "one\ntwo\n"
+p gets, $stdin.read, $<.eof? rescue p $!

@@ -1,0 +1,3 @@
+trap 'echo leaving with $?' EXIT
+false
+(exit 3) || exit 5

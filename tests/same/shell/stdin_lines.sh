@@ -1,0 +1,2 @@
+# stdin: "one\ntwo"
+while read -r line || [ -n "$line" ]; do echo "<$line>"; done

@@ -1,0 +1,2 @@
+echo this runs
+if true; then

@@ -1,0 +1,4 @@
+set -eu
+echo one
+echo "$nothing"
+echo never
