@@ -11,6 +11,7 @@
 //! - [`plan`] resolves a request into all that a run needs. Pure.
 //! - [`pool`] keeps cells waiting for their program.
 //! - [`cell`] is a sandbox of the kernel's, seen from async code.
+//! - [`egress`] is a cell's way out: a proxy to the hosts that were granted.
 //! - [`run`] carries a plan out: deadline, output, outcome.
 //! - [`compile`] builds a program before it runs, in cells too, and keeps what it built.
 //! - [`output`] is a result as the world sees it.
@@ -22,6 +23,7 @@ pub mod cell;
 pub mod cli;
 pub mod compile;
 pub mod doctor;
+pub mod egress;
 pub mod engine;
 pub mod http;
 pub mod language;

@@ -7,6 +7,7 @@
 mod cell_path;
 mod files;
 mod limits;
+mod network;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 pub use cell_path::{BadCellPath, CellPath};
 pub use files::{FileSource, InputFile};
 pub use limits::{AskedLimits, parse_count, parse_cpus, parse_duration, parse_size};
+pub use network::{BadGrant, BadHost, Host, Name, Network, Pattern, Target, USUAL_PORTS};
 
 /// One program to run, with its surroundings.
 #[derive(Debug, Clone, PartialEq)]
