@@ -10,17 +10,18 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use jail::{Host, Jail, JailError, Policy, Tree, View, Zygote};
+use jail::{Host, Jail, JailError, Policy, View, Zygote};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::compile::{Builder, Built, Cells};
+use crate::config::{BeyondCeiling, Config, ConfigError};
 use crate::language::{
     By, Definition, LanguageError, MissingRuntime, Registry, Runtime, Surroundings,
     UnsupportedPlatform, Versions, unfence,
 };
 use crate::plan::{Defaults, RunPlan, plan};
 use crate::pool::Pool;
-use crate::request::{RequestError, RunRequest};
+use crate::request::{Network, RequestError, RunRequest};
 use crate::run::{self, OutputEvent, RunResult, StartError, Stream, Surface};
 
 pub use queue::{Place, Queue, QueueFull, QueueSize};
@@ -28,6 +29,10 @@ pub use queue::{Place, Queue, QueueFull, QueueSize};
 /// Plans requests and runs them, each in a cell of its own.
 pub struct Engine {
     around: Surroundings,
+    /// Read when the first request comes.
+    config: OnceLock<Result<Config, Arc<ConfigError>>>,
+    /// In place of the configuration's.
+    ceiling: Option<Network>,
     registry: Registry,
     defaults: Defaults,
     /// Opened when the first cell is needed.
@@ -54,6 +59,10 @@ pub enum Rejected {
     Runtime(#[from] MissingRuntime),
     #[error(transparent)]
     Platform(#[from] UnsupportedPlatform),
+    #[error(transparent)]
+    Network(#[from] BeyondCeiling),
+    #[error(transparent)]
+    Config(Arc<ConfigError>),
 }
 
 impl Rejected {
@@ -65,6 +74,8 @@ impl Rejected {
             Self::Language(_) => "unknown_language",
             Self::Runtime(_) => "missing_runtime",
             Self::Platform(_) => "unsupported_platform",
+            Self::Network(_) => "denied",
+            Self::Config(_) => "config",
         }
     }
 
@@ -75,7 +86,16 @@ impl Rejected {
             Self::Language(error) => error.hint(),
             Self::Runtime(error) => error.hint(),
             Self::Platform(_) => None,
+            Self::Network(beyond) => Some(beyond.hint()),
+            Self::Config(_) => Some(ConfigError::HINT.to_owned()),
         }
+    }
+}
+
+fn view(plan: &RunPlan) -> View {
+    View {
+        trees: plan.trees.clone(),
+        mounts: plan.mounts.clone(),
     }
 }
 
@@ -94,6 +114,8 @@ impl Engine {
             registry: Registry::load(around.config.as_deref()),
             builder: Builder::new(around.cache.clone()),
             versions: Mutex::default(),
+            config: OnceLock::new(),
+            ceiling: None,
             around,
             defaults: Defaults::default(),
             host: Mutex::default(),
@@ -112,6 +134,11 @@ impl Engine {
         }
     }
 
+    /// Lets runs reach this at most, whatever the configuration says.
+    pub fn with_ceiling(self, ceiling: Option<Network>) -> Self {
+        Self { ceiling, ..self }
+    }
+
     /// An engine that already starts what most cells need: those that see `/usr`
     /// alone. For the first thread of a process, which must live as long as the engine.
     pub fn early() -> Self {
@@ -120,7 +147,7 @@ impl Engine {
         // Whether it worked is asked again when it is needed.
         if let Ok(host) = host {
             *engine.lock_host() = Some(Arc::new(host));
-            let _ = engine.jail(&[]).map(|jail| jail.start());
+            let _ = engine.jail(View::default()).map(|jail| jail.start());
         }
         engine
     }
@@ -157,6 +184,9 @@ impl Engine {
         let definition = chosen.definition;
         UnsupportedPlatform::check(definition)?;
         let runtime = Runtime::find_for(definition, request.code(), &self.around)?;
+        let config = self.config()?;
+        let (egress, narrowed) = config.egress(request.asked_network())?;
+        let request = config.extend(request)?;
         let mut plan = plan(request, definition, &runtime, &self.defaults)?;
         if chosen.by == By::Looks {
             let percent = (100.0 * chosen.certainty).floor();
@@ -165,13 +195,15 @@ impl Engine {
                 definition.id
             ));
         }
+        plan.notes.extend(narrowed);
+        plan.grant(egress);
         plan.chosen = (chosen.by, chosen.certainty);
         Ok(plan)
     }
 
     /// Starts what a plan's cell needs, if it is not there yet. Blocks.
     pub fn warm_up(&self, plan: &RunPlan) -> Result<(), StartError> {
-        Ok(self.jail(&plan.trees)?.start()?)
+        Ok(self.jail(view(plan))?.start()?)
     }
 
     /// Runs a plan in a cell until it ends or `cancelled` does.
@@ -181,7 +213,7 @@ impl Engine {
         surface: Surface,
         cancelled: impl Future<Output = ()>,
     ) -> Result<RunResult, StartError> {
-        let jail = self.jail(&plan.trees)?;
+        let jail = self.jail(view(plan))?;
         let (pool, host) = (self.pool(plan)?, self.host()?);
         let cgroups = host.cgroups();
         let Some(build) = &plan.build else {
@@ -189,7 +221,11 @@ impl Engine {
         };
         let mut cancelled = std::pin::pin!(cancelled);
         let cells = Cells {
-            jail: jail.clone(),
+            // What it builds must not depend on a folder that the cache does not know.
+            jail: self.jail(View {
+                mounts: Vec::new(),
+                ..view(plan)
+            })?,
             cgroups,
             requirement: surface.requirement,
         };
@@ -289,9 +325,7 @@ impl Engine {
         let Some(library) = self.library.get_or_init(library) else {
             return Ok(None);
         };
-        let view = View {
-            trees: plan.trees.clone(),
-        };
+        let view = view(plan);
         let key = (view.clone(), zygote.clone());
         let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
         let make = || {
@@ -300,6 +334,7 @@ impl Engine {
                 argv: Vec::new(),
                 env: Vec::new(),
                 limits: self.defaults.usual_limits(),
+                listen: None,
             };
             Pool::new(jail, policy, size)
         };
@@ -310,12 +345,23 @@ impl Engine {
         self.host.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The jail whose cells see these trees.
-    fn jail(&self, trees: &[Tree]) -> Result<Arc<Jail>, JailError> {
-        let host = self.host()?;
-        let view = View {
-            trees: trees.to_vec(),
+    fn config(&self) -> Result<&Config, Rejected> {
+        let load = || {
+            let mut config = Config::load(self.around.config.as_deref())?;
+            if let Some(ceiling) = &self.ceiling {
+                config.ceiling = ceiling.clone();
+            }
+            Ok(config)
         };
+        let config = self.config.get_or_init(|| load().map_err(Arc::new));
+        config
+            .as_ref()
+            .map_err(|error| Rejected::Config(error.clone()))
+    }
+
+    /// The jail whose cells see this.
+    fn jail(&self, view: View) -> Result<Arc<Jail>, JailError> {
+        let host = self.host()?;
         let mut jails = self.jails.lock().unwrap_or_else(PoisonError::into_inner);
         let make = || Arc::new(Jail::new(host.clone(), view.clone()));
         Ok(jails.entry(view.clone()).or_insert_with(make).clone())

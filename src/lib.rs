@@ -6,6 +6,7 @@
 //! - [`mcp`] is the surface of the Model Context Protocol, and [`http`] its way over the network.
 //! - [`publish`] makes tools, prompts and resources of the scripts in a folder.
 //! - [`engine`] is the one door: every surface runs programs through it.
+//! - [`config`] is what the machine's owner has decided for all runs.
 //! - [`request`] is a request that has been checked.
 //! - [`language`] knows the languages and finds their runtimes on this host.
 //! - [`plan`] resolves a request into all that a run needs. Pure.
@@ -22,6 +23,7 @@
 pub mod cell;
 pub mod cli;
 pub mod compile;
+pub mod config;
 pub mod doctor;
 pub mod egress;
 pub mod engine;

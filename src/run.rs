@@ -22,7 +22,8 @@ use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval_at, sleep_until, timeout};
 
 use crate::cell::{Cell, Isolation, PlaceError, Requirement, collect, place};
-use crate::plan::RunPlan;
+use crate::egress::{self, WayOut};
+use crate::plan::{self, RunPlan};
 use crate::pool::{Pool, Waiting};
 use crate::request::{FileSource, InputFile};
 
@@ -50,6 +51,8 @@ pub struct RunResult {
     pub isolation: Isolation,
     /// The files that the plan wanted back.
     pub collected: Vec<InputFile>,
+    /// What it asked of its network, if it had one.
+    pub network: Option<egress::Report>,
     /// What became of the compile step, if the plan had one.
     pub compiled: Option<Compiled>,
 }
@@ -78,6 +81,9 @@ pub enum StartError {
     #[error("could not make a pipe: {0}")]
     Pipe(io::Error),
 
+    #[error("could not open the program's way out: {0}")]
+    WayOut(io::Error),
+
     #[error("could not start a thread: {0}")]
     Thread(io::Error),
 }
@@ -91,7 +97,7 @@ impl StartError {
                 "Mend it (`hotcell doctor` says how), or accept a weaker sandbox with `--allow-reduced`.",
             ),
             Self::Lost | Self::Slow => Some("Try again; if it stays so, run `hotcell doctor`."),
-            Self::Pipe(_) => Some("Raise the limit on open files (`ulimit -n`)."),
+            Self::Pipe(_) | Self::WayOut(_) => Some("Raise the limit on open files (`ulimit -n`)."),
             Self::Thread(_) => {
                 Some("Raise the limit on processes of this user (`ulimit -u`), or stop some.")
             }
@@ -142,16 +148,16 @@ pub async fn run(
         Some(waiting) => give_program(waiting, cgroups, plan, surface.requirement).await?,
         None => None,
     };
-    let (cell, pipes, isolation) = match started {
-        Some(started) => started,
+    let (cell, pipes, isolation, way_out) = match started {
+        Some((cell, pipes, isolation)) => (cell, pipes, isolation, None),
         None => {
             let (pipes, theirs) = Pipes::make(no_stdin).map_err(StartError::Pipe)?;
             let mut cell = Cell::start(jail, policy(plan), theirs).await?;
             let ready = make_ready(&mut cell, cgroups, plan, surface.requirement);
-            let isolation = timeout(SETUP, ready)
+            let (isolation, way_out) = timeout(SETUP, ready)
                 .await
                 .map_err(|_| StartError::Slow)??;
-            (cell, pipes, isolation)
+            (cell, pipes, isolation, way_out)
         }
     };
 
@@ -180,6 +186,7 @@ pub async fn run(
     watch.usage = watch.cell.usage();
     let duration = started.elapsed();
     watch.cell.kill();
+    let network = way_out.map(WayOut::close);
     drop(feeder);
     let drained = async {
         tokio::join!(stdout.drain(), stderr.drain());
@@ -200,6 +207,7 @@ pub async fn run(
     };
     Ok(RunResult {
         outcome,
+        network,
         collected,
         compiled: None,
         spent: Spent::new(&watch.usage, watch.exit),
@@ -240,6 +248,7 @@ fn policy(plan: &RunPlan) -> Policy {
         argv: plan.argv.iter().map(Into::into).collect(),
         env: plan.env.iter().map(variable).collect(),
         limits: plan.limits.clone(),
+        listen: plan.egress.as_ref().map(|_| plan::PORT),
     }
 }
 
@@ -249,13 +258,18 @@ async fn make_ready(
     cgroups: &Cgroups,
     plan: &RunPlan,
     requirement: Requirement,
-) -> Result<Isolation, StartError> {
+) -> Result<(Isolation, Option<WayOut>), StartError> {
     let mut missing = None;
+    let mut way_out = None;
     loop {
         match cell.next_event().await.map_err(JailError::Talk)? {
             Event::Ready { missing: found } => {
                 check(&Isolation::before_lock(&found, cgroups), requirement)?;
                 missing = Some(found);
+                if let Some(egress) = &plan.egress {
+                    let door = cell.take_door().ok_or(StartError::Lost)?;
+                    way_out = Some(WayOut::open(door, egress).map_err(StartError::WayOut)?);
+                }
                 fill(cell, plan).await?;
                 // Held only for what is to be fetched from it.
                 if plan.collect.is_empty() {
@@ -269,7 +283,7 @@ async fn make_ready(
                 let missing = missing.ok_or(StartError::Lost)?;
                 let isolation = Isolation::new(&missing, landlock, seccomp, cgroups);
                 check(&isolation, requirement)?;
-                return Ok(isolation);
+                return Ok((isolation, way_out));
             }
             Event::Failed(failed) => return Err(JailError::from(failed).into()),
             Event::Exited(_) | Event::Gone => return Err(StartError::Lost),
