@@ -21,8 +21,7 @@ if (proxy && !process.allowedNodeEnvironmentFlags.has('--use-env-proxy')) {
       socket.off('error', fail);
       const status = head.toString('latin1', 0, head.indexOf('\r\n'));
       if (!/^HTTP\/1\.[01] 200/.test(status)) return fail(new Error(`the proxy refused ${name}:${to}: ${status.slice(9)}`));
-      socket.pause();
-      if (head.length > end + 4) socket.unshift(head.subarray(end + 4));
+      // A server of HTTP or TLS says nothing before it is spoken to.
       done(null, socket);
     };
     socket.once('connect', () => socket.write(`CONNECT ${name}:${to} HTTP/1.1\r\nHost: ${name}:${to}\r\n\r\n`));
