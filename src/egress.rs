@@ -6,13 +6,16 @@
 //!
 //! A host is read once ([`Target`](crate::request::Target)), compared with the grant,
 //! resolved here, and refused if any of its addresses is not public; what is dialled is
-//! the address that was checked. Only this module and `http` name hyper.
+//! the address that was checked. TLS is passed on unread, unless a secret is bound to
+//! its host ([`Authority`]). Only this module and `http` name hyper.
 
 mod address;
+mod authority;
 mod dial;
 mod hello;
 mod proxy;
 mod report;
+mod scrub;
 mod tunnel;
 mod wanted;
 
@@ -29,7 +32,9 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::plan::Egress;
 use proxy::Proxy;
 
+pub use authority::Authority;
 pub use report::{Denied, Reached, Reason, Report};
+pub use scrub::Scrubber;
 pub use wanted::wanted;
 
 /// Connections of one run at a time; more wait for one of them to end.
@@ -45,10 +50,14 @@ pub struct WayOut {
 
 impl WayOut {
     /// Serves the program behind `door`, which does not block.
-    pub fn open(door: OwnedFd, egress: &Egress) -> io::Result<Self> {
+    pub fn open(
+        door: OwnedFd,
+        egress: &Egress,
+        authority: Option<Arc<Authority>>,
+    ) -> io::Result<Self> {
         let socket = door.try_clone()?;
         let listener = TcpListener::from_std(StdListener::from(door))?;
-        let proxy = Arc::new(Proxy::new(egress.clone()));
+        let proxy = Arc::new(Proxy::new(egress.clone(), authority));
         let task = tokio::spawn(serve(listener, proxy.clone()));
         Ok(Self {
             proxy,

@@ -1,6 +1,7 @@
 //! HTTP as a proxy speaks it: CONNECT, and requests for `http://` hosts.
 
 mod forward;
+mod inject;
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,6 +11,7 @@ use http_body_util::{Either, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::ext::ReasonPhrase;
 use hyper::header::{self, HeaderValue};
+use hyper::rt::{Read, Write};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::upgrade::{OnUpgrade, Upgraded};
@@ -17,10 +19,11 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 
+use super::authority::Authority;
 use super::dial::{DialError, Dialer};
 use super::report::{Ledger, Reason, Report};
 use super::tunnel::{self, Meter};
-use crate::plan::Egress;
+use crate::plan::{Egress, Secret};
 use crate::request::{Target, USUAL_PORTS};
 use forward::Counted;
 
@@ -34,14 +37,34 @@ pub type Body = Either<Full<Bytes>, Counted>;
 pub struct Proxy {
     pub(super) egress: Egress,
     dialer: Dialer,
+    /// Of a run with secrets.
+    authority: Option<Arc<Authority>>,
     pub(super) ledger: Ledger,
 }
 
 /// What CONNECT was answered with; begins when the answer is sent.
 enum Tunnel {
     Carry(OnUpgrade, TcpStream, Target),
-    /// Port 80 speaks HTTP, and is read as such: `Host` could name another.
-    Http(OnUpgrade, Target),
+    /// Port 80 speaks HTTP, and is read as such: `Host` could name another. So is the
+    /// inside of TLS to a host that a secret is bound to.
+    Read(OnUpgrade, Target, Scheme),
+}
+
+/// How a host is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    Http,
+    Https,
+}
+
+impl Scheme {
+    /// The port that goes without saying.
+    fn port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
 }
 
 /// A request that is not carried out.
@@ -52,10 +75,11 @@ pub enum Refusal {
 }
 
 impl Proxy {
-    pub fn new(egress: Egress) -> Self {
+    pub fn new(egress: Egress, authority: Option<Arc<Authority>>) -> Self {
         Self {
             egress,
             dialer: Dialer::default(),
+            authority,
             ledger: Ledger::default(),
         }
     }
@@ -84,9 +108,9 @@ impl Proxy {
                     self.carry(client, server, target).await;
                 }
             }
-            Some(Tunnel::Http(upgrade, target)) => {
+            Some(Tunnel::Read(upgrade, target, scheme)) => {
                 if let Ok(client) = upgrade.await {
-                    self.read_inside(client, target).await;
+                    self.read(client, target, scheme).await;
                 }
             }
             None => {}
@@ -100,14 +124,18 @@ impl Proxy {
     ) -> Result<Response<Body>, Refusal> {
         if request.method() != Method::CONNECT {
             let target = self.target_of(&request)?;
-            return self.forward(request, target).await;
+            return self.forward(request, target, Scheme::Http).await;
         }
         let target = self.read_target(&request, None)?;
         let upgrade = hyper::upgrade::on(&mut request);
         let wanted = match target.port {
             80 => {
                 self.check(&target)?;
-                Tunnel::Http(upgrade, target)
+                Tunnel::Read(upgrade, target, Scheme::Http)
+            }
+            _ if self.secrets_for(&target).next().is_some() => {
+                self.check(&target)?;
+                Tunnel::Read(upgrade, target, Scheme::Https)
             }
             _ => {
                 let stream = self.dial(&target).await?;
@@ -130,16 +158,44 @@ impl Proxy {
         }
     }
 
-    /// Serves the requests inside a tunnel to port 80.
-    async fn read_inside(self: &Arc<Self>, client: Upgraded, target: Target) {
+    /// Serves the requests inside a tunnel, which are all for `target`.
+    async fn read(self: &Arc<Self>, client: Upgraded, target: Target, scheme: Scheme) {
+        match (scheme, &self.authority) {
+            (Scheme::Http, _) => self.read_inside(client, &target, scheme).await,
+            (Scheme::Https, Some(authority)) => {
+                let Ok(acceptor) = authority.acceptor(&target) else {
+                    return;
+                };
+                // A client that does not trust us says so itself.
+                if let Ok(client) = acceptor.accept(TokioIo::new(client)).await {
+                    self.read_inside(TokioIo::new(client), &target, scheme)
+                        .await;
+                }
+            }
+            (Scheme::Https, None) => {}
+        }
+    }
+
+    async fn read_inside(
+        self: &Arc<Self>,
+        client: impl Read + Write + Unpin + Send + 'static,
+        target: &Target,
+        scheme: Scheme,
+    ) {
         let answer = |request: Request<Incoming>| async {
-            let answer = match says_another(&request, &target) {
+            let answer = match says_another(&request, target, scheme) {
                 true => Err(Refusal::Denied(target.clone(), Reason::OtherHostHeader)),
-                false => self.forward(request, target.clone()).await,
+                false => self.forward(request, target.clone(), scheme).await,
             };
             Ok::<_, Infallible>(answer.unwrap_or_else(|refusal| self.refuse(refusal)))
         };
         let _ = server().serve_connection(client, service_fn(answer)).await;
+    }
+
+    /// The secrets that requests to `target` may carry.
+    fn secrets_for(&self, target: &Target) -> impl Iterator<Item = &Secret> {
+        let secrets = self.egress.secrets.iter();
+        secrets.filter(move |secret| secret.is_for(target))
     }
 
     /// The host of a request for a whole URL.
@@ -216,12 +272,12 @@ impl Proxy {
 }
 
 /// Whether a request inside a tunnel to `target` is meant for another host.
-fn says_another(request: &Request<Incoming>, target: &Target) -> bool {
+fn says_another(request: &Request<Incoming>, target: &Target, scheme: Scheme) -> bool {
     let uri = request.uri().authority().map(|it| it.as_str());
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let host = hosts.next().map(|host| host.to_str().unwrap_or("?"));
     let names = [uri, host].into_iter().flatten();
-    let other = |name: &str| Target::parse(name, Some(80)).as_ref() != Ok(target);
+    let other = |name: &str| Target::parse(name, Some(scheme.port())).as_ref() != Ok(target);
     hosts.next().is_some() || names.into_iter().any(other)
 }
 

@@ -138,6 +138,8 @@ def http(stream, place):
             headers[name.lower()] = value.strip()
         body = stream.read(int(headers.get("content-length", 0)))
         log("http", place, method, path, "host=" + headers.get("host", ""))
+        if "authorization" in headers or "x-key" in headers:
+            log("auth", headers.get("authorization", ""), headers.get("x-key", ""))
         answer, extra = b"", ""
         if path.startswith("/redirect/"):
             extra = f"Location: http://{path[len('/redirect/'):]}\r\n"

@@ -2,6 +2,8 @@
 //! seen from outside by the world itself.
 
 mod hostile;
+mod secrets;
+mod serving;
 mod stage;
 mod tools;
 

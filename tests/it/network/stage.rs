@@ -31,6 +31,14 @@ impl Drop for Holder {
 
 const RESOLVER: &str = "nameserver 203.0.113.53\noptions timeout:2 attempts:2\n";
 
+/// An authority, and a certificate of the names that the world answers to.
+const CERTIFICATES: &str = "set -e
+    new='openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30'
+    $new -x509 -subj /CN=stage -keyout authority.key -out authority
+    echo 'subjectAltName=DNS:allowed.test,DNS:*.wild.test,DNS:port.test,DNS:secret.test,DNS:evil.test' > names
+    $new -subj /CN=server -keyout key -out request
+    openssl x509 -req -in request -CA authority -CAkey authority.key -CAcreateserial -days 30 -extfile names -out certificate";
+
 impl Stage {
     /// Sets the stage, where root does it and the tools are there; else says why not.
     pub fn set() -> Option<Self> {
@@ -49,23 +57,13 @@ impl Stage {
         let place = |name: &str| folder.path().join(name).display().to_string();
         fs::write(place("resolv.conf"), RESOLVER).expect("a file");
         fs::write(place("log"), "").expect("a file");
-        let names = "subjectAltName=DNS:allowed.test,DNS:*.wild.test,DNS:port.test,DNS:secret.test,DNS:evil.test";
-        let made = Command::new("openssl")
-            .args([
-                "req",
-                "-x509",
-                "-newkey",
-                "ec",
-                "-pkeyopt",
-                "ec_paramgen_curve:prime256v1",
-                "-nodes",
-            ])
-            .args(["-days", "30", "-subj", "/CN=stage", "-addext", names])
-            .args(["-keyout", &place("key"), "-out", &place("certificate")])
+        let made = Command::new("sh")
+            .args(["-c", CERTIFICATES])
+            .current_dir(folder.path())
             .stderr(Stdio::null())
             .status();
         assert!(made.is_ok_and(|status| status.success()), "a certificate");
-        open_to_all(&folder.path().join("certificate"));
+        open_to_all(&folder.path().join("authority"));
 
         let hold = format!(
             "mount --bind {} /etc/resolv.conf && ip link set lo up && exec sleep 3600",
@@ -176,9 +174,9 @@ impl Stage {
         self.run(hotcell, &[&["--json"], arguments].concat()).json()
     }
 
-    /// The certificate that the world's servers show.
-    pub fn certificate(&self) -> PathBuf {
-        self.folder.path().join("certificate")
+    /// The authority that has signed what the world's servers show.
+    pub fn authority(&self) -> PathBuf {
+        self.folder.path().join("authority")
     }
 
     /// What the world has seen since it was last asked.

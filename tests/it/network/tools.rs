@@ -63,7 +63,7 @@ const CASES: [(&str, &str, &str, &str); 8] = [
 #[test]
 fn the_usual_tools_work_unchanged() {
     let Some(stage) = Stage::set() else { return };
-    let certificate = format!("{}:ca.pem", stage.certificate().display());
+    let certificate = format!("{}:ca.pem", stage.authority().display());
     for hotcell in everyone() {
         for (tool, language, code, expected) in CASES {
             if !has(tool) {
