@@ -22,13 +22,15 @@
 //! header = "Authorization: Bearer {secret}"   # added to requests that have none
 //! ```
 
+mod file;
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use jail::{Access, Mount};
-use serde::Deserialize;
 
+use self::file::{File, Words};
 use crate::plan::{Egress, Header, Hidden, Secret};
 use crate::request::{
     BadGrant, Network, Pattern, RequestError, RunRequest, add_mounts, check_mount, check_variable,
@@ -36,7 +38,6 @@ use crate::request::{
 };
 
 const FILE: &str = "config.toml";
-const SHORTEST: usize = 8;
 
 /// The decisions, checked.
 #[derive(Debug, Clone)]
@@ -77,80 +78,6 @@ impl BeyondCeiling {
         match &self.ceiling {
             Network::None => "Do without a network.".to_owned(),
             ceiling => format!("What may be granted is: {ceiling}."),
-        }
-    }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct File {
-    network: NetworkTable,
-    env: EnvTable,
-    mount: Vec<MountTable>,
-    secret: Vec<SecretTable>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct NetworkTable {
-    allow: Option<Words>,
-    private: Vec<String>,
-    transfer: Option<String>,
-}
-
-/// One word or a list.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Words {
-    One(String),
-    Many(Vec<String>),
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct EnvTable {
-    pass: Vec<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct MountTable {
-    host: PathBuf,
-    cell: String,
-    #[serde(default)]
-    write: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SecretTable {
-    name: String,
-    hosts: Vec<String>,
-    env: Option<String>,
-    file: Option<PathBuf>,
-    header: Option<String>,
-}
-
-impl SecretTable {
-    /// Its value, or why there is none.
-    fn value(&self) -> Result<String, String> {
-        let value = match (&self.env, &self.file) {
-            (Some(variable), None) => {
-                std::env::var(variable).map_err(|_| format!("`{variable}` is not set"))?
-            }
-            (None, Some(file)) => fs::read_to_string(file)
-                .map_err(|error| format!("`{}` cannot be read: {error}", file.display()))?,
-            _ => return Err("its table needs one of `env` and `file`".to_owned()),
-        };
-        match value.trim() {
-            // Shorter ones would be found in any text.
-            short if short.len() < SHORTEST => {
-                Err(format!("its value is shorter than {SHORTEST} bytes"))
-            }
-            value if value.bytes().any(|byte| byte.is_ascii_control()) => {
-                Err("its value is more than one line".to_owned())
-            }
-            value => Ok(value.to_owned()),
         }
     }
 }

@@ -39,6 +39,8 @@ pub use wanted::wanted;
 
 /// Connections of one run at a time; more wait for one of them to end.
 const AT_A_TIME: usize = 64;
+/// And in all; then nothing listens any more.
+const IN_ALL: usize = 10_000;
 
 /// The proxy of one run. Nothing listens any more once it is dropped.
 pub struct WayOut {
@@ -82,18 +84,25 @@ impl Drop for WayOut {
 
 async fn serve(listener: TcpListener, proxy: Arc<Proxy>) {
     let mut open = JoinSet::new();
-    loop {
+    let mut accepted_in_all = 0;
+    while accepted_in_all < IN_ALL {
         if open.len() >= AT_A_TIME {
             open.join_next().await;
             continue;
         }
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => drop(open.spawn(proxy.clone().attend(stream))),
+                Ok((stream, _)) => {
+                    accepted_in_all += 1;
+                    open.spawn(proxy.clone().attend(stream));
+                }
                 // Out of descriptors, mostly: give those that we have a moment.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             },
             Some(_) = open.join_next(), if !open.is_empty() => {}
         }
     }
+    drop(listener);
+    proxy.exhausted();
+    while open.join_next().await.is_some() {}
 }

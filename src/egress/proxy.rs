@@ -2,6 +2,7 @@
 
 mod forward;
 mod inject;
+mod refusal;
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,13 +10,12 @@ use std::time::Duration;
 
 use http_body_util::{Either, Full};
 use hyper::body::{Bytes, Incoming};
-use hyper::ext::ReasonPhrase;
-use hyper::header::{self, HeaderValue};
+use hyper::header;
 use hyper::rt::{Read, Write};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::upgrade::{OnUpgrade, Upgraded};
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 
@@ -24,8 +24,9 @@ use super::dial::{DialError, Dialer};
 use super::report::{Ledger, Reason, Report};
 use super::tunnel::{self, Meter};
 use crate::plan::{Egress, Secret};
-use crate::request::{Target, USUAL_PORTS};
+use crate::request::Target;
 use forward::Counted;
+pub use refusal::Refusal;
 
 const HEAD_TIME: Duration = Duration::from_secs(30);
 const HEAD_BYTES: usize = 64 << 10;
@@ -67,13 +68,6 @@ impl Scheme {
     }
 }
 
-/// A request that is not carried out.
-pub enum Refusal {
-    Denied(Target, Reason),
-    Unreachable(Target, DialError),
-    Bad(&'static str),
-}
-
 impl Proxy {
     pub fn new(egress: Egress, authority: Option<Arc<Authority>>) -> Self {
         Self {
@@ -86,6 +80,11 @@ impl Proxy {
 
     pub fn report(&self) -> Report {
         self.ledger.report(self.egress.transfer)
+    }
+
+    /// Notes that there will be no more connections.
+    pub fn exhausted(&self) {
+        self.ledger.exhaust();
     }
 
     /// Serves one connection of the program to its end.
@@ -244,31 +243,6 @@ impl Proxy {
             Err(error) => Err(Refusal::Unreachable(target.clone(), error)),
         }
     }
-
-    fn refuse(&self, refusal: Refusal) -> Response<Body> {
-        let (status, text) = match refusal {
-            Refusal::Denied(target, reason) => {
-                let grant = (reason == Reason::NotGranted).then(|| grant_for(&target));
-                self.ledger.deny(&target.to_string(), grant, reason);
-                let text = format!("{target} was refused: {}", reason.words());
-                (StatusCode::FORBIDDEN, text)
-            }
-            Refusal::Unreachable(target, error) => {
-                (StatusCode::BAD_GATEWAY, format!("{target}: {error}"))
-            }
-            Refusal::Bad(text) => (StatusCode::BAD_REQUEST, text.to_owned()),
-        };
-        let mut response = Response::new(Either::Left(Full::from(format!("hotcell: {text}\n"))));
-        *response.status_mut() = status;
-        // Many clients show nothing else of an answer to CONNECT.
-        if let Ok(phrase) = ReasonPhrase::try_from(text.into_bytes()) {
-            response.extensions_mut().insert(phrase);
-        }
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
-        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
-        response
-    }
 }
 
 /// Whether a request inside a tunnel to `target` is meant for another host.
@@ -279,14 +253,6 @@ fn says_another(request: &Request<Incoming>, target: &Target, scheme: Scheme) ->
     let names = [uri, host].into_iter().flatten();
     let other = |name: &str| Target::parse(name, Some(scheme.port())).as_ref() != Ok(target);
     hosts.next().is_some() || names.into_iter().any(other)
-}
-
-/// The word that grants a host.
-fn grant_for(target: &Target) -> String {
-    match USUAL_PORTS.contains(&target.port) {
-        true => target.host.to_string(),
-        false => target.to_string(),
-    }
 }
 
 fn server() -> http1::Builder {

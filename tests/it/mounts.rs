@@ -164,3 +164,73 @@ fn the_configuration_mounts_for_every_run_and_passes_variables_by_name() {
         fs::remove_file(hotcell.place("home/.config/hotcell/config.toml")).expect("it is there");
     }
 }
+
+/// The programs of the hostile suite that attack the files around them.
+#[test]
+fn a_mounted_folder_opens_no_way_to_other_files() {
+    let cases: serde_json::Value =
+        serde_json::from_str(include_str!("../attacks/attacks.json")).expect("JSON");
+    let cases = cases.as_array().expect("a list").iter().filter(|case| {
+        case["category"] == "filesystem-escape"
+            && ["python", "bash"].iter().any(|it| case["language"] == *it)
+    });
+    let cases: Vec<_> = cases.collect();
+    assert!(cases.len() >= 8, "{}", cases.len());
+    for hotcell in everyone() {
+        let host = folder(&hotcell, "data");
+        let mount = format!("{host}:/data");
+        for case in &cases {
+            let (code, language) = (case["code"].as_str(), case["language"].as_str());
+            let call = [
+                "--mount",
+                &mount,
+                "--json",
+                "-l",
+                language.expect("its language"),
+                "-c",
+                code.expect("its program"),
+            ];
+            let result = hotcell.run(&call).json();
+            let out = result["stdout"].as_str().expect("text");
+            // The root of a cell is its own, and gone with it.
+            let breach = out
+                .lines()
+                .find(|line| line.starts_with("BREACH") && *line != "BREACH /");
+            assert_eq!(breach, None, "{} as {}: {out}", case["id"], hotcell.name);
+            assert!(
+                !out.is_empty() || result["exit_code"].is_number(),
+                "{}: {result}",
+                case["id"]
+            );
+        }
+    }
+}
+
+#[test]
+fn a_cell_that_waited_sees_the_mounts_of_the_configuration_too() {
+    for hotcell in everyone() {
+        let host = folder(&hotcell, "data");
+        let config = format!("[[mount]]\nhost = '{host}'\ncell = '/data'\nwrite = true\n");
+        hotcell.write("home/.config/hotcell/config.toml", config);
+        let mut command = hotcell.command();
+        command.arg("serve");
+        let mut client = crate::mcp::client::Client::of(command);
+        client.begin();
+        let code =
+            "print(open('/data/in.txt').read(), end='')\nopen('/data/out.txt', 'a').write('x')\n";
+        for turn in 1..=8 {
+            let result = client.run(json!({ "code": code, "language": "python" }));
+            assert_eq!(
+                result["structuredContent"]["stdout"], "from the host\n",
+                "{turn}: {result}"
+            );
+            let written = fs::read_to_string(hotcell.place("data/out.txt")).expect("it is there");
+            assert_eq!(written.len(), turn);
+            // Root's cells have different ids, and only the first one's file.
+            let everybody = fs::Permissions::from_mode(0o666);
+            fs::set_permissions(hotcell.place("data/out.txt"), everybody)
+                .expect("a mode can be set");
+        }
+        fs::remove_file(hotcell.place("home/.config/hotcell/config.toml")).expect("it is there");
+    }
+}

@@ -111,7 +111,7 @@ pub const PARTLY: &[(&str, &str)] = &[
     ),
     (
         "LEK-07",
-        "no secret input exists yet: the token is in a host path on the command line",
+        "the token is in a host path on the command line; secrets of the configuration are in `network::secrets`",
     ),
     (
         "ART-02",

@@ -1,7 +1,5 @@
 //! Secrets that programs use and never see.
 
-use std::process::Command;
-
 use serde_json::Value;
 
 use super::lines;
@@ -24,11 +22,7 @@ env = 'NOT_SET'
 
 /// Runs code where the owner has the secret, and trusts the world's certificate or not.
 fn run(stage: &Stage, hotcell: &Hotcell, trust: bool, arguments: &[&str]) -> Value {
-    let mut command: Command = stage.enter(hotcell.uid);
-    command
-        .args(["env", "-i"])
-        .arg(format!("PATH={}", crate::support::PATH));
-    command.arg(format!("HOME={}", hotcell.home().display()));
+    let mut command = stage.dressed(hotcell);
     command.arg(format!("OWN_KEY={VALUE}"));
     if trust {
         command.arg(format!("SSL_CERT_FILE={}", stage.authority().display()));

@@ -137,14 +137,19 @@ impl Stage {
 
     /// `hotcell`, in this network.
     pub fn command(&self, hotcell: &Hotcell) -> Command {
-        let binary = hotcell.binary().display().to_string();
+        let mut command = self.dressed(hotcell);
+        command.arg(hotcell.binary());
+        command
+    }
+
+    /// What is started next has hotcell's user and surroundings, in this network.
+    pub fn dressed(&self, hotcell: &Hotcell) -> Command {
         let mut command = self.enter(hotcell.uid);
         command
             .args(["env", "-i"])
             .arg(format!("PATH={PATH}"))
             .arg(format!("HOME={}", hotcell.home().display()))
-            .arg(format!("TMPDIR={}", hotcell.temporary().display()))
-            .arg(binary);
+            .arg(format!("TMPDIR={}", hotcell.temporary().display()));
         command
     }
 

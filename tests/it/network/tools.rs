@@ -124,3 +124,29 @@ fn git_and_pip_ask_the_granted_host() {
         }
     }
 }
+
+#[test]
+fn every_example_of_the_page_prints_what_it_says() {
+    let Some(stage) = Stage::set() else { return };
+    let page = include_str!("../../../docs/network.md");
+    let blocks: Vec<&str> = page
+        .split("```console\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .collect();
+    assert_eq!(blocks.len(), 1);
+    for hotcell in everyone() {
+        for example in blocks[0].split("$ hotcell ").filter(|it| !it.is_empty()) {
+            let (command, shown) = example.split_once('\n').expect("what it prints");
+            let line = format!("\"$0\" {command} 2>&1");
+            let mut shell = stage.dressed(&hotcell);
+            let shell = shell.args(["sh", "-c", &line]).arg(hotcell.binary());
+            let output = shell.output().expect("a shell");
+            assert_eq!(
+                String::from_utf8_lossy(&output.stdout),
+                shown,
+                "$ hotcell {command}"
+            );
+        }
+    }
+}
