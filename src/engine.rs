@@ -10,10 +10,11 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use jail::{Host, Jail, JailError, Policy, Tree, View, Zygote};
+use jail::{Host, Jail, JailError, Policy, View, Zygote};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use crate::compile::{Builder, Built, Cells};
+use crate::config::{BeyondCeiling, Config, ConfigError};
 use crate::fetch::{Bar, FetchError, Order, Place as Runtimes, Wanted, add, may_add_unasked};
 use crate::language::{
     By, Definition, LanguageError, MissingRuntime, Registry, Runtime, Surroundings,
@@ -21,7 +22,7 @@ use crate::language::{
 };
 use crate::plan::{Defaults, RunPlan, plan};
 use crate::pool::{Budget, Pool};
-use crate::request::{RequestError, RunRequest};
+use crate::request::{Network, RequestError, RunRequest};
 use crate::run::{self, OutputEvent, RunResult, StartError, Stdin, Stream, Surface};
 
 pub use queue::{Place, Queue, QueueFull, QueueSize};
@@ -29,6 +30,10 @@ pub use queue::{Place, Queue, QueueFull, QueueSize};
 /// Plans requests and runs them, each in a cell of its own.
 pub struct Engine {
     around: Surroundings,
+    /// Read when the first request comes.
+    config: OnceLock<Result<Config, Arc<ConfigError>>>,
+    /// In place of the configuration's.
+    ceiling: Option<Network>,
     registry: Registry,
     defaults: Defaults,
     /// Opened when the first cell is needed.
@@ -70,6 +75,10 @@ pub enum Rejected {
     Fetch(Box<(MissingRuntime, FetchError)>),
     #[error(transparent)]
     Platform(#[from] UnsupportedPlatform),
+    #[error(transparent)]
+    Network(#[from] BeyondCeiling),
+    #[error(transparent)]
+    Config(Arc<ConfigError>),
 }
 
 impl Rejected {
@@ -82,6 +91,8 @@ impl Rejected {
             Self::Language(_) => "unknown_language",
             Self::Runtime(_) | Self::Fetch(_) => "missing_runtime",
             Self::Platform(_) => "unsupported_platform",
+            Self::Network(_) => "denied",
+            Self::Config(_) => "config",
         }
     }
 
@@ -93,7 +104,16 @@ impl Rejected {
             Self::Runtime(error) => error.hint(),
             Self::Fetch(both) => both.1.hint().or_else(|| both.0.hint()),
             Self::Platform(_) => None,
+            Self::Network(beyond) => Some(beyond.hint()),
+            Self::Config(_) => Some(ConfigError::HINT.to_owned()),
         }
+    }
+}
+
+fn view(plan: &RunPlan) -> View {
+    View {
+        trees: plan.trees.clone(),
+        mounts: plan.mounts.clone(),
     }
 }
 
@@ -115,6 +135,8 @@ impl Engine {
             registry: Registry::load(around.config.as_deref()),
             builder: Builder::new(around.cache.clone()),
             versions: Mutex::default(),
+            config: OnceLock::new(),
+            ceiling: None,
             around,
             defaults: Defaults::default(),
             host: Mutex::default(),
@@ -137,6 +159,11 @@ impl Engine {
 
     pub fn with_trust(self, trust: Trust) -> Self {
         Self { trust, ..self }
+    }
+
+    /// Lets runs reach this at most, whatever the configuration says.
+    pub fn with_ceiling(self, ceiling: Option<Network>) -> Self {
+        Self { ceiling, ..self }
     }
 
     /// An engine that already starts what most cells need: those that see `/usr`
@@ -196,6 +223,9 @@ impl Engine {
             }
             Err(missing) => return Err(missing.into()),
         };
+        let config = self.config()?;
+        let (egress, narrowed) = config.egress(request.asked_network())?;
+        let request = config.extend(request)?;
         let mut plan = plan(request, definition, &runtime, &self.defaults)?;
         plan.notes.extend(note);
         if chosen.by == By::Looks {
@@ -205,6 +235,8 @@ impl Engine {
                 definition.id
             ));
         }
+        plan.notes.extend(narrowed);
+        plan.grant(egress);
         plan.chosen = (chosen.by, chosen.certainty);
         Ok(plan)
     }
@@ -239,7 +271,7 @@ impl Engine {
 
     /// Starts what a plan's cell needs, if it is not there yet. Blocks.
     pub fn warm_up(&self, plan: &RunPlan) -> Result<(), StartError> {
-        Ok(self.jail(&plan.trees)?.start()?)
+        Ok(self.jail(view(plan))?.start()?)
     }
 
     /// Runs a plan in a cell until it ends or `cancelled` does.
@@ -249,7 +281,7 @@ impl Engine {
         surface: Surface,
         cancelled: impl Future<Output = ()>,
     ) -> Result<RunResult, StartError> {
-        let jail = self.jail(&plan.trees)?;
+        let jail = self.jail(view(plan))?;
         let (pool, host) = (
             self.pool(plan, !matches!(surface.stdin, Stdin::Empty))?,
             self.host()?,
@@ -260,7 +292,11 @@ impl Engine {
         };
         let mut cancelled = std::pin::pin!(cancelled);
         let cells = Cells {
-            jail: jail.clone(),
+            // What it builds must not depend on a folder that the cache does not know.
+            jail: self.jail(View {
+                mounts: Vec::new(),
+                ..view(plan)
+            })?,
             cgroups,
             requirement: surface.requirement,
         };
@@ -375,9 +411,7 @@ impl Engine {
         let Some(library) = self.library.get_or_init(library) else {
             return Ok(None);
         };
-        let view = View {
-            trees: plan.trees.clone(),
-        };
+        let view = view(plan);
         let key = (view.clone(), zygote);
         let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pool) = pools.get(&key) {
@@ -389,6 +423,7 @@ impl Engine {
             argv: Vec::new(),
             env: Vec::new(),
             limits: self.defaults.usual_limits(),
+            listen: None,
         };
         let budget = self.budget.get_or_init(|| Arc::new(Budget::of_host()));
         let pool = Pool::new(jail, policy, budget.clone(), size, fresh, has_input);
@@ -399,12 +434,23 @@ impl Engine {
         self.host.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The jail whose cells see these trees.
-    fn jail(&self, trees: &[Tree]) -> Result<Arc<Jail>, JailError> {
-        let host = self.host()?;
-        let view = View {
-            trees: trees.to_vec(),
+    fn config(&self) -> Result<&Config, Rejected> {
+        let load = || {
+            let mut config = Config::load(self.around.config.as_deref())?;
+            if let Some(ceiling) = &self.ceiling {
+                config.ceiling = ceiling.clone();
+            }
+            Ok(config)
         };
+        let config = self.config.get_or_init(|| load().map_err(Arc::new));
+        config
+            .as_ref()
+            .map_err(|error| Rejected::Config(error.clone()))
+    }
+
+    /// The jail whose cells see this.
+    fn jail(&self, view: View) -> Result<Arc<Jail>, JailError> {
+        let host = self.host()?;
         let mut jails = self.jails.lock().unwrap_or_else(PoisonError::into_inner);
         let make = || Arc::new(Jail::new(host.clone(), view.clone()));
         Ok(jails.entry(view.clone()).or_insert_with(make).clone())

@@ -22,7 +22,8 @@ use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval_at, sleep_until, timeout};
 
 use crate::cell::{Cell, Isolation, PlaceError, Requirement, collect, place};
-use crate::plan::RunPlan;
+use crate::egress::{self, Authority, Scrubber, WayOut};
+use crate::plan::{self, RunPlan};
 use crate::pool::{Pool, Waiting};
 use crate::request::{FileSource, InputFile};
 
@@ -50,6 +51,8 @@ pub struct RunResult {
     pub isolation: Isolation,
     /// The files that the plan wanted back.
     pub collected: Vec<InputFile>,
+    /// What it asked of its network, if it had one.
+    pub network: Option<egress::Report>,
     /// What became of the compile step, if the plan had one.
     pub compiled: Option<Compiled>,
 }
@@ -78,6 +81,9 @@ pub enum StartError {
     #[error("could not make a pipe: {0}")]
     Pipe(io::Error),
 
+    #[error("could not open the program's way out: {0}")]
+    WayOut(io::Error),
+
     #[error("could not start a thread: {0}")]
     Thread(io::Error),
 }
@@ -91,7 +97,7 @@ impl StartError {
                 "Mend it (`hotcell doctor` says how), or accept a weaker sandbox with `--allow-reduced`.",
             ),
             Self::Lost | Self::Slow => Some("Try again; if it stays so, run `hotcell doctor`."),
-            Self::Pipe(_) => Some("Raise the limit on open files (`ulimit -n`)."),
+            Self::Pipe(_) | Self::WayOut(_) => Some("Raise the limit on open files (`ulimit -n`)."),
             Self::Thread(_) => {
                 Some("Raise the limit on processes of this user (`ulimit -u`), or stop some.")
             }
@@ -131,6 +137,12 @@ pub async fn run(
     surface: Surface,
     cancelled: impl Future<Output = ()>,
 ) -> Result<RunResult, StartError> {
+    let furnished =
+        Authority::furnish(plan).map_err(|error| StartError::WayOut(io::Error::other(error)))?;
+    let (plan, authority) = match &furnished {
+        Some((plan, authority)) => (plan, Some(authority.clone())),
+        None => (plan, None),
+    };
     let no_stdin = matches!(surface.stdin, Stdin::Empty);
     let waiting = match pool {
         Some(pool) => timeout(SETUP, pool.take())
@@ -142,16 +154,16 @@ pub async fn run(
         Some(waiting) => give_program(waiting, cgroups, plan, surface.requirement).await?,
         None => None,
     };
-    let (cell, pipes, isolation) = match started {
-        Some(started) => started,
+    let (cell, pipes, isolation, way_out) = match started {
+        Some((cell, pipes, isolation)) => (cell, pipes, isolation, None),
         None => {
             let (pipes, theirs) = Pipes::make(no_stdin).map_err(StartError::Pipe)?;
             let mut cell = Cell::start(jail, policy(plan), theirs).await?;
-            let ready = make_ready(&mut cell, cgroups, plan, surface.requirement);
-            let isolation = timeout(SETUP, ready)
+            let ready = make_ready(&mut cell, cgroups, plan, surface.requirement, authority);
+            let (isolation, way_out) = timeout(SETUP, ready)
                 .await
                 .map_err(|_| StartError::Slow)??;
-            (cell, pipes, isolation)
+            (cell, pipes, isolation, way_out)
         }
     };
 
@@ -160,7 +172,19 @@ pub async fn run(
         (Stream::Stdout, pipes.stdout),
         (Stream::Stderr, pipes.stderr),
     ]
-    .map(|(stream, reader)| Pump::start(stream, reader, ceiling.clone(), surface.events.clone()));
+    .map(|(stream, reader)| {
+        let scrubber = plan
+            .egress
+            .as_ref()
+            .and_then(|egress| Scrubber::new(&egress.secrets));
+        Pump::start(
+            stream,
+            reader,
+            ceiling.clone(),
+            surface.events.clone(),
+            scrubber,
+        )
+    });
     drop(surface.events);
     let feeder = pipes
         .stdin
@@ -180,6 +204,7 @@ pub async fn run(
     watch.usage = watch.cell.usage();
     let duration = started.elapsed();
     watch.cell.kill();
+    let network = way_out.map(WayOut::close);
     drop(feeder);
     let drained = async {
         tokio::join!(stdout.drain(), stderr.drain());
@@ -200,6 +225,7 @@ pub async fn run(
     };
     Ok(RunResult {
         outcome,
+        network,
         collected,
         compiled: None,
         spent: Spent::new(&watch.usage, watch.exit),
@@ -240,6 +266,7 @@ fn policy(plan: &RunPlan) -> Policy {
         argv: plan.argv.iter().map(Into::into).collect(),
         env: plan.env.iter().map(variable).collect(),
         limits: plan.limits.clone(),
+        listen: plan.egress.as_ref().map(|_| plan::PORT),
     }
 }
 
@@ -249,13 +276,20 @@ async fn make_ready(
     cgroups: &Cgroups,
     plan: &RunPlan,
     requirement: Requirement,
-) -> Result<Isolation, StartError> {
+    authority: Option<Arc<Authority>>,
+) -> Result<(Isolation, Option<WayOut>), StartError> {
     let mut missing = None;
+    let mut way_out = None;
     loop {
         match cell.next_event().await.map_err(JailError::Talk)? {
             Event::Ready { missing: found } => {
                 check(&Isolation::before_lock(&found, cgroups), requirement)?;
                 missing = Some(found);
+                if let Some(egress) = &plan.egress {
+                    let door = cell.take_door().ok_or(StartError::Lost)?;
+                    let opened = WayOut::open(door, egress, authority.clone());
+                    way_out = Some(opened.map_err(StartError::WayOut)?);
+                }
                 fill(cell, plan).await?;
                 // Held only for what is to be fetched from it.
                 if plan.collect.is_empty() {
@@ -269,7 +303,7 @@ async fn make_ready(
                 let missing = missing.ok_or(StartError::Lost)?;
                 let isolation = Isolation::new(&missing, landlock, seccomp, cgroups);
                 check(&isolation, requirement)?;
-                return Ok(isolation);
+                return Ok((isolation, way_out));
             }
             Event::Failed(failed) => return Err(JailError::from(failed).into()),
             Event::Exited(_) | Event::Gone => return Err(StartError::Lost),
@@ -467,10 +501,11 @@ impl Pump {
         reader: pipe::Receiver,
         ceiling: Arc<Ceiling>,
         events: mpsc::Sender<OutputEvent>,
+        scrubber: Option<Scrubber>,
     ) -> Self {
         let captured = Arc::new(Mutex::default());
         let (kept, out) = (Arc::clone(&captured), events.clone());
-        let work = capture(stream, reader, ceiling, out, kept);
+        let work = capture(stream, reader, ceiling, out, kept, scrubber);
         // A pipe that cannot be read any more has been read to its end.
         let task = Task::start(async { drop(work.await) });
         Self {

@@ -20,7 +20,7 @@ use crate::engine::{Engine, Place, Queue, QueueSize, Rejected, Trust};
 use crate::language::Surroundings;
 use crate::output::RunOutput;
 use crate::plan::RunPlan;
-use crate::request::RunRequest;
+use crate::request::{Network, RunRequest};
 use crate::run::{OutputEvent, Stdin, Surface};
 use crate::store::Store;
 
@@ -39,6 +39,8 @@ pub struct RunSettings {
     pub trust: Trust,
     /// Characters of standard output that an answer may hold.
     pub budget: usize,
+    /// What a call may ask to reach, if not what the configuration says.
+    pub network: Option<Network>,
 }
 
 impl Default for RunSettings {
@@ -50,6 +52,7 @@ impl Default for RunSettings {
             trust: Trust::default(),
             // Some clients refuse more than 25,000 tokens; this is safely below.
             budget: 24_000,
+            network: None,
         }
     }
 }
@@ -102,8 +105,11 @@ impl Runner {
     /// The engine, made at the first call. May read files.
     pub fn engine(&self) -> &Engine {
         let RunSettings { pool, trust, .. } = self.settings;
-        let make = || Engine::new(Surroundings::from_env()).with_pools(pool);
-        self.engine.get_or_init(|| make().with_trust(trust))
+        self.engine.get_or_init(|| {
+            let engine = Engine::new(Surroundings::from_env());
+            let engine = engine.with_ceiling(self.settings.network.clone());
+            engine.with_pools(pool).with_trust(trust)
+        })
     }
 
     /// Has cells wait for the languages that are kept warm. Once, and behind the caller.
@@ -256,7 +262,7 @@ fn listing() -> Value {
     json!({
         "name": "run",
         "title": "Run code",
-        "description": "Run a program in a fresh sandbox: no network, no files of the host, nothing kept. \
+        "description": "Run a program in a fresh sandbox: no network unless granted, no files of the host, nothing kept. \
             Returns stdout, stderr and how it ended.",
         "inputSchema": {
             "type": "object",
@@ -269,6 +275,11 @@ fn listing() -> Value {
                     "type": "object",
                     "description": "Placed in the working directory: path → text, {\"base64\"} or {\"uri\": \"run://…\"}",
                 },
+                "network": {
+                    "type": "array",
+                    "items": { "type": "string" },
+                    "description": "Hosts it may reach: api.example.com, *.example.com, all",
+                },
                 "timeout": { "type": "number", "description": "Seconds, default 30" },
             },
             "required": ["code"],
@@ -278,7 +289,7 @@ fn listing() -> Value {
             "readOnlyHint": false,
             "destructiveHint": true,
             "idempotentHint": false,
-            "openWorldHint": false,
+            "openWorldHint": true,
         },
     })
 }

@@ -22,7 +22,7 @@ mod wire;
 mod zygote;
 
 pub use error::{Failed, JailError};
-pub use policy::{ENGINE, Limits, Policy, Tree, View, Zygote};
+pub use policy::{Access, ENGINE, Limits, Mount, Policy, Tree, View, Zygote};
 pub use spawn::{Cell, Event, Host, Jail};
 pub use spec::{Exit, Go, Missing, Wall};
 

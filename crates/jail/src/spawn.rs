@@ -194,6 +194,10 @@ impl Jail {
             lease: Some(lease),
             pidfd: None,
             folders: None,
+            way_out: match policy.listen {
+                Some(_) => WayOut::Expected,
+                None => WayOut::None,
+            },
             uid,
             is_empty: false,
         })
@@ -244,9 +248,17 @@ pub struct Cell {
     lease: Option<Lease>,
     pidfd: Option<OwnedFd>,
     folders: Option<Folders>,
+    way_out: WayOut,
     uid: Option<u32>,
     /// Whether nothing but our init is left in it.
     is_empty: bool,
+}
+
+/// The listening socket of a cell that has one.
+enum WayOut {
+    None,
+    Expected,
+    Open(OwnedFd),
 }
 
 pub struct Folders {
@@ -280,6 +292,10 @@ impl Cell {
                     continue;
                 }
                 Status::Ready { missing } => {
+                    if matches!(self.way_out, WayOut::Expected) {
+                        let door = fds.next().ok_or(io::ErrorKind::InvalidData)?;
+                        self.way_out = WayOut::Open(door);
+                    }
                     let workspace = fds.next().ok_or(io::ErrorKind::InvalidData)?;
                     self.folders = Some(Folders {
                         workspace,
@@ -307,6 +323,14 @@ impl Cell {
         self.folders
             .as_ref()
             .map(|folders| folders.workspace.as_fd())
+    }
+
+    /// The socket at which the cell's program finds the server, once it is ready; non-blocking.
+    pub fn take_door(&mut self) -> Option<OwnedFd> {
+        match std::mem::replace(&mut self.way_out, WayOut::None) {
+            WayOut::Open(door) => Some(door),
+            _ => None,
+        }
     }
 
     /// Lets go of the cell's folders, unless its use is read from them. Whoever holds

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 use self::codec::{Reader, Writer, garbled, read_memory_file};
 use crate::error::Failed;
-use crate::policy::{Limits, Policy, Tree, View, Zygote};
+use crate::policy::{Access, Limits, Mount, Policy, Tree, View, Zygote};
 
 /// What a spawner is told once, before it builds its root.
 #[derive(Debug, Clone, PartialEq)]
@@ -148,6 +148,12 @@ impl SpawnerSpec {
             out.bytes(tree.host.as_os_str().as_bytes());
             out.bytes(tree.cell.as_os_str().as_bytes());
         }
+        out.number(self.view.mounts.len() as u64);
+        for mount in &self.view.mounts {
+            out.bytes(mount.host.as_os_str().as_bytes());
+            out.bytes(mount.cell.as_os_str().as_bytes());
+            mount.access.write(&mut out);
+        }
         out.number(self.sweep.len() as u64);
         for path in &self.sweep {
             out.bytes(path.as_os_str().as_bytes());
@@ -180,6 +186,13 @@ impl SpawnerSpec {
                 cell: input.text()?.into(),
             })
         })?;
+        let mounts = input.list(|input| {
+            Ok(Mount {
+                host: input.text()?.into(),
+                cell: input.text()?.into(),
+                access: Access::read(input)?,
+            })
+        })?;
         let sweep = input.list(|input| Ok(input.text()?.into()))?;
         let zygote = match input.number()? {
             0 => None,
@@ -196,7 +209,7 @@ impl SpawnerSpec {
         };
         input.end()?;
         Ok(Self {
-            view: View { trees },
+            view: View { trees, mounts },
             uid_base,
             is_grouped,
             sweep,
@@ -225,6 +238,7 @@ impl Policy {
         ] {
             out.number(number);
         }
+        out.number(self.listen.map_or(0, u64::from));
         out.into_memory_file()
     }
 
@@ -246,9 +260,27 @@ impl Policy {
                 tmp: input.number()?,
                 shm: input.number()?,
             },
+            listen: match input.number()? {
+                0 => None,
+                port => Some(u16::try_from(port).map_err(|_| garbled())?),
+            },
         };
         input.end()?;
         Ok(policy)
+    }
+}
+
+impl Access {
+    pub(crate) fn write(self, out: &mut Writer) {
+        out.number((self == Self::Write).into());
+    }
+
+    pub(crate) fn read(input: &mut Reader<'_>) -> io::Result<Self> {
+        match input.number()? {
+            0 => Ok(Self::ReadOnly),
+            1 => Ok(Self::Write),
+            _ => Err(garbled()),
+        }
     }
 }
 

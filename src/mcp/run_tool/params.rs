@@ -8,7 +8,9 @@ use serde_json::Value;
 
 use crate::mcp::objects::Arguments;
 use crate::mcp::outputs;
-use crate::request::{AskedLimits, CellPath, InputFile, RequestError, RunRequest, parse_duration};
+use crate::request::{
+    AskedLimits, CellPath, InputFile, Network, RequestError, RunRequest, parse_duration,
+};
 use crate::run::Stdin;
 use crate::store::Store;
 
@@ -24,7 +26,9 @@ pub struct Misfit {
     pub hint: Option<String>,
 }
 
-const KNOWN: [&str; 6] = ["code", "language", "args", "stdin", "files", "timeout"];
+const KNOWN: [&str; 7] = [
+    "code", "language", "args", "stdin", "files", "network", "timeout",
+];
 
 impl Params {
     pub fn read(mut arguments: Arguments, store: &Store) -> Result<Self, Misfit> {
@@ -57,6 +61,7 @@ impl Params {
             ..AskedLimits::default()
         };
         request = request.limits(limits).map_err(misfit)?;
+        request = request.network(network(take("network"))?);
         let stdin = match text("stdin", take("stdin"))? {
             Some(text) if !text.is_empty() => Stdin::Bytes(text.into_bytes()),
             _ => Stdin::Empty,
@@ -102,6 +107,21 @@ fn args(value: Option<Value>) -> Result<Vec<String>, Misfit> {
             .collect(),
         Some(_) => Err(wrong()),
     }
+}
+
+fn network(value: Option<Value>) -> Result<Network, Misfit> {
+    let wrong = || must_be("network", "a list of hosts");
+    let words = match value {
+        None => return Ok(Network::None),
+        // What a model writes when it means a list of one.
+        Some(Value::String(text)) => vec![Value::String(text)],
+        Some(Value::Array(words)) => words,
+        Some(_) => return Err(wrong()),
+    };
+    let words = words.iter().map(|word| word.as_str().ok_or_else(wrong));
+    let words = words.collect::<Result<Vec<_>, _>>()?;
+    let words = words.iter().flat_map(|word| word.split(',')).map(str::trim);
+    Network::from_words(words).map_err(|error| misfit(error.into()))
 }
 
 fn timeout(value: Option<Value>) -> Result<Option<Duration>, Misfit> {

@@ -1,12 +1,13 @@
 //! Landlock: the second wall behind the mounts, as far as the kernel knows it.
 //!
-//! Read and execute below the cell's root, write only where a cell may write,
+//! Read and execute below the cell's root, write only where a cell may write or was granted to,
 //! device ioctls only on the harmless devices of /dev, and no signal or abstract
 //! socket to anybody outside. A path outside the root is refused even to a
 //! program that found one.
 
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
 
 use landlock::{
     ABI, Access, AccessFs, CompatLevel, Compatible, LandlockStatus, PathBeneath, PathFd, Ruleset,
@@ -14,16 +15,20 @@ use landlock::{
 };
 
 /// Restricts this process; answers with the ABI in force, 0 for none. `program` is
-/// a file outside of the root that it may start all the same.
-pub fn restrict(program: Option<BorrowedFd<'_>>) -> io::Result<u8> {
-    let status = apply(program).map_err(io::Error::other)?;
+/// a file outside of the root that it may start all the same, `granted` are folders of
+/// the host that it may write to.
+pub fn restrict(program: Option<BorrowedFd<'_>>, granted: &[PathBuf]) -> io::Result<u8> {
+    let status = apply(program, granted).map_err(io::Error::other)?;
     Ok(match status {
         LandlockStatus::Available { effective_abi, .. } => effective_abi as u8,
         _ => 0,
     })
 }
 
-fn apply(program: Option<BorrowedFd<'_>>) -> Result<LandlockStatus, RulesetError> {
+fn apply(
+    program: Option<BorrowedFd<'_>>,
+    granted: &[PathBuf],
+) -> Result<LandlockStatus, RulesetError> {
     const NEWEST: ABI = ABI::V6;
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
@@ -47,6 +52,12 @@ fn apply(program: Option<BorrowedFd<'_>>) -> Result<LandlockStatus, RulesetError
     if let Some(program) = program {
         let start = AccessFs::Execute | AccessFs::ReadFile;
         rules = rules.add_rule(PathBeneath::new(program, start))?;
+    }
+    for path in granted {
+        // A folder that cannot be opened stays read-only.
+        if let Ok(folder) = PathFd::new(path) {
+            rules = rules.add_rule(PathBeneath::new(folder, all))?;
+        }
     }
     Ok(rules.restrict_self()?.landlock)
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! /host/usr, /host/t0 …   the shown trees, read-only          ┐ outside the root of
+//! /host/m0 …              granted folders, as they are        │
 //! /host/empty, /host/o    layers of overlays, and overlays    │ the cells: they are
 //! /mask/{file,folder}     what lies over parts of /proc       │ chrooted into /cell and
 //! /facts/<slot>/          files that show a cell its limits,  │ see none of these
@@ -10,7 +11,7 @@
 //! /cell                   the cells' root, read-only: /etc, /dev, and empty mount points
 //! ```
 //!
-//! Nothing of the host but the shown trees is reachable from here.
+//! Nothing of the host but the shown trees and the granted folders is reachable from here.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -29,11 +30,12 @@ use rustix::mount::{
 use super::masks::{self, Mask};
 use super::side::Side;
 use crate::error::{Failed, step};
-use crate::policy::{Limits, View};
+use crate::policy::{Access, Limits, View};
 use crate::sys;
 
 const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID;
 const TREE: u64 = READ_ONLY | libc::MOUNT_ATTR_NODEV;
+const GRANTED: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
 const DATA: u64 = TREE | libc::MOUNT_ATTR_NOEXEC;
 const DEVICE: u64 = READ_ONLY | libc::MOUNT_ATTR_NOEXEC;
 
@@ -59,6 +61,7 @@ pub struct Root {
     pub lifeline: OwnedFd,
     pub(super) alive: OwnedFd,
     pub trees: Vec<Shown>,
+    pub mounts: Vec<Granted>,
     /// The slots that have an overlay over each tree, or why they have none.
     pub(super) overlaid: HashMap<u32, Result<(), i32>>,
     pub masks: Vec<Mask>,
@@ -77,6 +80,29 @@ pub struct Shown {
     pub target: PathBuf,
 }
 
+/// A granted folder of the host in the root.
+pub struct Granted {
+    /// Its name below /host, and where it appears: `/cell/data`.
+    pub name: String,
+    pub target: PathBuf,
+    pub access: Access,
+}
+
+impl Granted {
+    /// Its path as a program sees it.
+    pub fn path(&self) -> PathBuf {
+        let path = self.target.strip_prefix("/cell").unwrap_or(&self.target);
+        Path::new("/").join(path)
+    }
+
+    /// Whether it lies in a file system that each cell has of its own.
+    pub fn is_in_cells_own(&self) -> bool {
+        ["/cell/workspace", "/cell/tmp"]
+            .iter()
+            .any(|own| self.target.starts_with(own))
+    }
+}
+
 /// The shown trees as detached mounts, each with its place.
 pub struct Opened {
     tree: OwnedFd,
@@ -86,6 +112,7 @@ pub struct Opened {
 enum Place {
     Nowhere,
     Overlay(PathBuf),
+    Granted(PathBuf, Access),
     Mask,
     Device(&'static str),
     Data(&'static str),
@@ -123,6 +150,14 @@ pub fn open_trees(view: &View) -> io::Result<Vec<Opened>> {
     // that we have left. A binary that is gone is an error for those who ask for it only.
     if let Ok(own) = fs::read_link("/proc/self/exe") {
         let _ = open(&own, TREE, Place::Nowhere);
+    }
+    for mount in &view.mounts {
+        let attributes = match mount.access {
+            Access::ReadOnly => TREE,
+            Access::Write => GRANTED,
+        };
+        let place = Place::Granted(mount.cell.clone(), mount.access);
+        open(&mount.host, attributes, place)?;
     }
     open(Path::new("/dev/null"), DEVICE, Place::Mask)?;
     for name in DEVICES {
@@ -197,7 +232,7 @@ impl Root {
             fs::create_dir("proc")?;
             side.mount_proc(host_proc.as_fd(), "/tmp/proc")
         })?;
-        let (trees, engine) = step("filling the root", || fill(opened, &links))?;
+        let (trees, mounts, engine) = step("filling the root", || fill(opened, &links))?;
         let (lifeline, alive) = step("making the lifeline", || {
             Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
         })?;
@@ -207,6 +242,7 @@ impl Root {
             lifeline,
             alive,
             trees,
+            mounts,
             overlaid: HashMap::new(),
             masks,
             engine,
@@ -300,7 +336,7 @@ impl Root {
 fn fill(
     opened: Vec<Opened>,
     links: &[(PathBuf, PathBuf)],
-) -> io::Result<(Vec<Shown>, Option<OwnedFd>)> {
+) -> io::Result<(Vec<Shown>, Vec<Granted>, Option<OwnedFd>)> {
     for folder in ["host/empty", "mask/folder", "mask/facts", "facts", "cell"] {
         fs::create_dir_all(folder)?;
     }
@@ -329,7 +365,7 @@ fn fill(
         symlink(target, Path::new("cell/dev").join(name))?;
     }
 
-    let (mut trees, mut engine) = (Vec::new(), None);
+    let (mut trees, mut mounts, mut engine) = (Vec::new(), Vec::new(), None);
     for Opened { tree, place } in opened {
         let target = match place {
             Place::Nowhere => {
@@ -343,6 +379,21 @@ fn fill(
                 fs::create_dir(&folder)?;
                 let target = Path::new("/cell").join(relative(&path));
                 trees.push(Shown { name, target });
+                folder
+            }
+            Place::Granted(path, access) => {
+                let name = format!("m{}", mounts.len());
+                let folder = Path::new("host").join(&name);
+                fs::create_dir(&folder)?;
+                let granted = Granted {
+                    name,
+                    target: Path::new("/cell").join(relative(&path)),
+                    access,
+                };
+                if !granted.is_in_cells_own() {
+                    fs::create_dir_all(inside(&path))?;
+                }
+                mounts.push(granted);
                 folder
             }
             Place::Mask => {
@@ -374,7 +425,7 @@ fn fill(
     // The folder alone: the devices in it must stay devices.
     let cell = rustix::fs::open("cell", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     sys::restrict_mount(cell.as_fd(), TREE, false)?;
-    Ok((trees, engine))
+    Ok((trees, mounts, engine))
 }
 
 /// Makes sure that what will mask files is the null device.
