@@ -15,7 +15,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use crate::compile::{Builder, Built, Cells};
 use crate::language::{
-    By, Definition, LanguageError, MissingRuntime, Registry, Runtime, Surroundings,
+    By, Definition, LanguageError, MissingRuntime, Registry, Runtime, Surroundings, Tiers,
     UnsupportedPlatform, Versions, unfence,
 };
 use crate::plan::{Defaults, RunPlan, plan};
@@ -126,6 +126,14 @@ impl Engine {
     pub fn with_pools(self, size: usize) -> Self {
         Self {
             pool_size: Some(size),
+            ..self
+        }
+    }
+
+    /// Lets waiting runtimes have more loaded than their languages' files say.
+    pub fn with_tiers(self, tiers: &Tiers) -> Self {
+        Self {
+            registry: self.registry.with_tiers(tiers),
             ..self
         }
     }

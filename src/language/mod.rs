@@ -10,6 +10,7 @@ mod failure;
 mod listing;
 mod registry;
 mod runtime;
+mod tiers;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -28,6 +29,7 @@ pub use registry::{LanguageError, Listed, Registry};
 pub use runtime::{
     MissingRuntime, PassedOver, Refusal, Runtime, Tool, UnsupportedPlatform, Versions,
 };
+pub use tiers::Tiers;
 
 /// A language's name in requests, file names and URLs: `[a-z0-9+#.-]`, 1–24
 /// bytes, a letter or digit first.

@@ -17,7 +17,7 @@ use super::message::Fault;
 use super::objects::{Answer, Arguments, Boxed, Tool};
 use crate::cell::Requirement;
 use crate::engine::{Engine, Place, Queue, QueueSize, Rejected, Trust};
-use crate::language::Surroundings;
+use crate::language::{Surroundings, Tiers};
 use crate::output::RunOutput;
 use crate::plan::RunPlan;
 use crate::request::RunRequest;
@@ -37,6 +37,8 @@ pub struct RunSettings {
     pub pool: usize,
     /// What the callers may know of each other.
     pub trust: Trust,
+    /// What waiting runtimes have loaded beside the usual.
+    pub tiers: Tiers,
     /// Characters of standard output that an answer may hold.
     pub budget: usize,
 }
@@ -48,6 +50,7 @@ impl Default for RunSettings {
             queue: QueueSize::default(),
             pool: 4,
             trust: Trust::default(),
+            tiers: Tiers::default(),
             // Some clients refuse more than 25,000 tokens; this is safely below.
             budget: 24_000,
         }
@@ -101,9 +104,14 @@ impl Runner {
 
     /// The engine, made at the first call. May read files.
     pub fn engine(&self) -> &Engine {
-        let RunSettings { pool, trust, .. } = self.settings;
-        let make = || Engine::new(Surroundings::from_env()).with_pools(pool);
-        self.engine.get_or_init(|| make().with_trust(trust))
+        let RunSettings {
+            pool, trust, tiers, ..
+        } = &self.settings;
+        let make = || {
+            let engine = Engine::new(Surroundings::from_env()).with_tiers(tiers);
+            engine.with_pools(*pool).with_trust(*trust)
+        };
+        self.engine.get_or_init(make)
     }
 
     /// Has cells wait for the languages that are kept warm. Once, and behind the caller.
