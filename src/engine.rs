@@ -17,7 +17,7 @@ use crate::compile::{Builder, Built, Cells};
 use crate::config::{BeyondCeiling, Config, ConfigError};
 use crate::fetch::{Bar, FetchError, Order, Place as Runtimes, Wanted, add, may_add_unasked};
 use crate::language::{
-    By, Definition, LanguageError, MissingRuntime, Registry, Runtime, Surroundings,
+    By, Definition, LanguageError, MissingRuntime, Registry, Runtime, Surroundings, Tiers,
     UnsupportedPlatform, Versions, unfence,
 };
 use crate::plan::{Defaults, RunPlan, plan};
@@ -153,6 +153,14 @@ impl Engine {
     pub fn with_pools(self, size: usize) -> Self {
         Self {
             pool_size: Some(size),
+            ..self
+        }
+    }
+
+    /// Lets waiting runtimes have more loaded than their languages' files say.
+    pub fn with_tiers(self, tiers: &Tiers) -> Self {
+        Self {
+            registry: self.registry.with_tiers(tiers),
             ..self
         }
     }

@@ -14,6 +14,7 @@ use self::stand_in::StandIn;
 use super::{BAD_INPUT, OUR_FAILURE, complain};
 use crate::cell::Requirement;
 use crate::engine::{QueueSize, Trust};
+use crate::language::{Surroundings, Tiers};
 use crate::mcp::{
     Catalog, CodeRunner, Identity, Languages, Outputs, RunSettings, RunTool, Runner, Server, stdio,
 };
@@ -107,7 +108,14 @@ pub fn main(arguments: Arguments) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let (server, folder) = match build(&arguments) {
+    let tiers = match Tiers::load(Surroundings::from_env().config.as_deref()) {
+        Ok(tiers) => tiers,
+        Err(error) => {
+            complain(&error.to_string(), Some("Mend or remove it."));
+            return BAD_INPUT.into();
+        }
+    };
+    let (server, folder) = match build(&arguments, tiers) {
         Ok(built) => built,
         Err(error) => {
             complain(&error.to_string(), error.hint().as_deref());
@@ -152,7 +160,10 @@ pub fn main(arguments: Arguments) -> ExitCode {
     code
 }
 
-fn build(arguments: &Arguments) -> Result<(Arc<Server>, Option<Folder>), RequestError> {
+fn build(
+    arguments: &Arguments,
+    tiers: Tiers,
+) -> Result<(Arc<Server>, Option<Folder>), RequestError> {
     let usual = QueueSize::default();
     let count = |text: &Option<String>, usual| match text {
         Some(text) => parse_count(text).map(|count| count as usize),
@@ -171,6 +182,7 @@ fn build(arguments: &Arguments) -> Result<(Arc<Server>, Option<Folder>), Request
         pool: arguments
             .pool
             .map_or(RunSettings::default().pool, Into::into),
+        tiers,
         // Without a token nobody knows who calls.
         trust: match arguments.trust.as_deref() {
             Some("separate") => Trust::Separate,

@@ -11,6 +11,7 @@ mod failure;
 mod listing;
 mod registry;
 mod runtime;
+mod tiers;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -29,6 +30,7 @@ pub use registry::{LanguageError, Listed, Registry};
 pub use runtime::{
     MissingRuntime, PassedOver, Refusal, Runtime, Tool, UnsupportedPlatform, Versions,
 };
+pub use tiers::Tiers;
 
 /// A language's name in requests, file names and URLs: `[a-z0-9+#.-]`, 1–24
 /// bytes, a letter or digit first.

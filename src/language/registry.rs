@@ -11,7 +11,7 @@ mod names;
 
 use std::path::Path;
 
-use super::{Definition, DefinitionError, LanguageId};
+use super::{Definition, DefinitionError, LanguageId, Tiers};
 use entry::{Entry, user_entries};
 use names::{closeness, interpreter};
 
@@ -97,6 +97,14 @@ impl Registry {
         let users = entries.len();
         entries.extend(BUILT_IN.iter().map(|(id, text)| Entry::built_in(id, text)));
         Self { entries, users }
+    }
+
+    /// Lets what waits for programs have these loaded too. Before the first lookup.
+    pub fn with_tiers(mut self, tiers: &Tiers) -> Self {
+        for entry in &mut self.entries {
+            entry.tiers = tiers.of(&entry.id).to_vec();
+        }
+        self
     }
 
     /// The user's entries, then the built-in ones that none of them replaces.

@@ -17,7 +17,7 @@ use super::message::Fault;
 use super::objects::{Answer, Arguments, Boxed, Tool};
 use crate::cell::Requirement;
 use crate::engine::{Engine, Place, Queue, QueueSize, Rejected, Trust};
-use crate::language::Surroundings;
+use crate::language::{Surroundings, Tiers};
 use crate::output::RunOutput;
 use crate::plan::RunPlan;
 use crate::request::{Network, RunRequest};
@@ -37,6 +37,8 @@ pub struct RunSettings {
     pub pool: usize,
     /// What the callers may know of each other.
     pub trust: Trust,
+    /// What waiting runtimes have loaded beside the usual.
+    pub tiers: Tiers,
     /// Characters of standard output that an answer may hold.
     pub budget: usize,
     /// What a call may ask to reach, if not what the configuration says.
@@ -50,6 +52,7 @@ impl Default for RunSettings {
             queue: QueueSize::default(),
             pool: 4,
             trust: Trust::default(),
+            tiers: Tiers::default(),
             // Some clients refuse more than 25,000 tokens; this is safely below.
             budget: 24_000,
             network: None,
@@ -104,11 +107,13 @@ impl Runner {
 
     /// The engine, made at the first call. May read files.
     pub fn engine(&self) -> &Engine {
-        let RunSettings { pool, trust, .. } = self.settings;
+        let settings = &self.settings;
         self.engine.get_or_init(|| {
-            let engine = Engine::new(Surroundings::from_env());
-            let engine = engine.with_ceiling(self.settings.network.clone());
-            engine.with_pools(pool).with_trust(trust)
+            Engine::new(Surroundings::from_env())
+                .with_ceiling(settings.network.clone())
+                .with_tiers(&settings.tiers)
+                .with_pools(settings.pool)
+                .with_trust(settings.trust)
         })
     }
 

@@ -30,6 +30,14 @@ fn python_programs_say_the_same_as_without_hotcell() {
 }
 
 #[test]
+fn python_programs_that_share_nothing_say_the_same_as_without_hotcell() {
+    if has("python3") {
+        // Each starts an interpreter of its own, which takes its time: a third of them.
+        compare_with("python", 150, &["--trust", "separate"], 3);
+    }
+}
+
+#[test]
 fn node_programs_say_the_same_as_without_hotcell() {
     if has("node") {
         compare("node", 40);
@@ -76,7 +84,7 @@ fn a_program_that_does_not_say_the_same_would_be_noticed() {
     let code = "import sys, os\nprint(os.path.exists('/etc/shadow'))\nsys.exit(os.getuid() % 7)";
     let program = Program::of("control.py", code);
     let expected = plain.run(&program);
-    let found = ours::over_mcp(&serving, std::slice::from_ref(&program)).remove(0);
+    let found = ours::over_mcp(&serving, &[], std::slice::from_ref(&program)).remove(0);
     let cold = ours::cold(&running, &program);
     let told = difference(&expected, &found).expect("it differs");
     assert!(told.contains("stdout") && told.contains("-True"), "{told}");
@@ -85,6 +93,11 @@ fn a_program_that_does_not_say_the_same_would_be_noticed() {
 
 /// Runs a folder of programs in all ways and tells of every difference at once.
 fn compare(folder: &str, at_least: usize) {
+    compare_with(folder, at_least, &[], 1);
+}
+
+/// The same by a server with these options, and for one of so many programs.
+fn compare_with(folder: &str, at_least: usize, options: &[&str], of: usize) {
     let Some((serving, running, plain)) = surroundings() else {
         return;
     };
@@ -99,6 +112,7 @@ fn compare(folder: &str, at_least: usize) {
     );
     let (programs, without): (Vec<_>, Vec<_>) = programs
         .into_iter()
+        .step_by(of)
         .partition(|program| plain.has_needs(program));
     for program in without {
         skip(&format!("{}: needs {:?}", program.name, program.needs));
@@ -111,7 +125,7 @@ fn compare(folder: &str, at_least: usize) {
     let (expected, cold, over_mcp) = thread::scope(|scope| {
         let expected = scope.spawn(|| in_turns(&programs, |program| plain.run(program)));
         let cold = scope.spawn(|| in_turns(&programs, |program| ours::cold(&running, program)));
-        let over_mcp = scope.spawn(|| ours::over_mcp(&serving, &served));
+        let over_mcp = scope.spawn(|| ours::over_mcp(&serving, options, &served));
         [expected, cold, over_mcp]
             .map(|thread| thread.join().expect("no run panics"))
             .into()

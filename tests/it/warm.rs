@@ -7,13 +7,15 @@ mod bounds;
 mod liar;
 
 use std::collections::HashSet;
+use std::fs;
+use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::raw;
-use crate::support::{Hotcell, PATH, PATIENCE, eventually, everyone, has};
+use crate::support::{Hotcell, PATH, PATIENCE, anyone, eventually, everyone, has, open_to_all};
 
 /// More runs than any pool has workers, so that some worker was made after the first run.
 const RUNS: usize = 24;
@@ -186,6 +188,40 @@ fn callers_that_distrust_each_other_share_neither_addresses_nor_hash_secret() {
         assert!(waited > 4, "{waited} of 8 waited");
         assert_eq!(seen, [1, 1], "{}", hotcell.name);
     }
+}
+
+#[test]
+fn a_user_names_what_waiting_interpreters_have_loaded() {
+    let Some(hotcell) = anyone() else { return };
+    if !has("python3") {
+        return;
+    }
+    // No program would see this one, but it shows where the module came from.
+    let tiers =
+        "[[python]]\nmodules = ['colorsys']\nbefore = 'import colorsys; colorsys.mark = 7'\n";
+    let code = "import colorsys\nprint(getattr(colorsys, 'mark', None))";
+    let call = json!({ "code": code, "language": "python" });
+    // Control: nobody else's has it.
+    assert_eq!(serve(&hotcell).run(call.clone())["stdout"], "None\n");
+    let mut client = raw::Stdio::start_as(&[], |command, home| {
+        let folder = home.join("config/hotcell");
+        fs::create_dir_all(&folder).expect("a folder");
+        fs::write(folder.join("warm.toml"), tiers).expect("a file");
+        for path in [home, &home.join("config"), &folder] {
+            open_to_all(path);
+        }
+        hotcell.dress(command);
+        command
+            .env("XDG_CONFIG_HOME", home.join("config"))
+            .env("PATH", PATH)
+            .stdin(Stdio::piped());
+    });
+    client.initialize("2025-11-25");
+    let loaded = eventually(PATIENCE, || {
+        thread::sleep(PAUSE);
+        client.run(call.clone())["stdout"] == "7\n"
+    });
+    assert!(loaded);
 }
 
 /// What says that a program waited for its code: our library is there.
@@ -371,9 +407,7 @@ fn serve(hotcell: &Hotcell) -> raw::Stdio {
 fn serve_with(hotcell: &Hotcell, options: &[&str]) -> raw::Stdio {
     let mut client = raw::Stdio::start_as(options, |command, _| {
         hotcell.dress(command);
-        command
-            .env("PATH", PATH)
-            .stdin(std::process::Stdio::piped());
+        command.env("PATH", PATH).stdin(Stdio::piped());
     });
     client.initialize("2025-11-25");
     client

@@ -32,8 +32,8 @@ static TASK: Mutex<Option<Task>> = Mutex::new(None);
 /// Which calls may be the ones to stop at.
 static STOPS: AtomicU8 = AtomicU8::new(NOWHERE);
 const NOWHERE: u8 = 0;
-/// Where the program is opened as C streams are. Interpreters that make cells look at the
-/// file before, when it is still empty.
+/// Where the program is opened as C streams are. CPython looks at the file before, when it
+/// is still empty, and has frames on its stack then.
 const STREAMS: u8 = 1;
 /// At the first look.
 const ANYWHERE: u8 = 2;
@@ -56,9 +56,9 @@ extern "C" fn loaded() {
         // Without it there is nobody to wait for, and never a program.
         sys::exit_now(1);
     };
-    let stops = match task.place {
-        Place::Zygote(..) => STREAMS,
-        Place::Cell { .. } => ANYWHERE,
+    let stops = match (&task.place, CPython::find()) {
+        (Place::Cell { .. }, None) => ANYWHERE,
+        _ => STREAMS,
     };
     *TASK.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
     STOPS.store(stops, Ordering::Release);
@@ -100,6 +100,7 @@ fn stop(task: Task, path: &CStr) {
         warm,
         fork,
         leave,
+        script,
         ..
     } = task;
     let python = CPython::find();
@@ -126,6 +127,7 @@ fn stop(task: Task, path: &CStr) {
                 }
                 (None, None) => {}
             }
+            let _ = std::fs::remove_file(Path::new("/workspace").join(&script));
             wait_in_cell(status, landlock, seccomp);
         }
     }

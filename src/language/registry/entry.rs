@@ -6,12 +6,15 @@ use std::sync::OnceLock;
 use std::{fs, io};
 
 use super::Listed;
-use crate::language::{Definition, DefinitionError};
+
+use crate::language::{Definition, DefinitionError, Tier};
 
 /// A built-in definition or a user's file.
 pub struct Entry {
     pub id: Cow<'static, str>,
     origin: Origin,
+    /// The user's own, for what waits.
+    pub tiers: Vec<Tier>,
     parsed: OnceLock<Result<Definition, DefinitionError>>,
 }
 
@@ -28,6 +31,7 @@ impl Entry {
         Self {
             id: id.into(),
             origin: Origin::BuiltIn(text),
+            tiers: Vec::new(),
             parsed: OnceLock::new(),
         }
     }
@@ -39,6 +43,7 @@ impl Entry {
                 file,
                 text: OnceLock::new(),
             },
+            tiers: Vec::new(),
             parsed: OnceLock::new(),
         }
     }
@@ -72,8 +77,16 @@ impl Entry {
                     }),
                 },
             };
+            let warmed = |mut definition: Definition| {
+                if let Some(warm) = &mut definition.warm {
+                    warm.tiers.extend(self.tiers.iter().cloned());
+                }
+                definition
+            };
             match self.text() {
-                Ok(text) => Definition::parse(&self.id, text, &file).and_then(checked),
+                Ok(text) => Definition::parse(&self.id, text, &file)
+                    .and_then(checked)
+                    .map(warmed),
                 Err(error) => Err(DefinitionError {
                     file,
                     line: None,

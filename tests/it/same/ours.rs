@@ -18,13 +18,13 @@ const IN_FLIGHT: usize = 4;
 const PACE: Duration = Duration::from_millis(100);
 
 /// Runs all of them on one server, in order.
-pub fn over_mcp(hotcell: &Hotcell, programs: &[Program]) -> Vec<Answer> {
+pub fn over_mcp(hotcell: &Hotcell, options: &[&str], programs: &[Program]) -> Vec<Answer> {
     let mut client = raw::Stdio::start_as(&[], |command, _| {
-        *command = served(hotcell);
+        *command = served(hotcell, options);
     });
     client.initialize("2025-11-25");
     // A runtime that makes cells of itself is never short of them; others are.
-    let starts_anew = |program: &Program| program.extension() != "py";
+    let starts_anew = |program: &Program| !options.is_empty() || program.extension() != "py";
     let in_flight = match programs.first().is_some_and(starts_anew) {
         true => 1,
         false => IN_FLIGHT,
@@ -72,9 +72,9 @@ pub fn cold(hotcell: &Hotcell, program: &Program) -> Answer {
     of_output(&answer.json())
 }
 
-fn served(hotcell: &Hotcell) -> std::process::Command {
+fn served(hotcell: &Hotcell, options: &[&str]) -> std::process::Command {
     let mut command = hotcell.command();
-    command.arg("serve").env("PATH", PATH);
+    command.arg("serve").args(options).env("PATH", PATH);
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

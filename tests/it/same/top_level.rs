@@ -28,7 +28,7 @@ fn await_works_at_the_top_level_of_a_python_program() {
     assert!(
         String::from_utf8_lossy(&plain.stderr).contains("SyntaxError: 'await' outside function")
     );
-    let over_mcp = ours::over_mcp(&hotcell, &programs);
+    let over_mcp = ours::over_mcp(&hotcell, &[], &programs);
     let mut told = Vec::new();
     for (program, over_mcp) in programs.iter().zip(over_mcp) {
         let expected = Answer {

@@ -6,6 +6,8 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 
+use rustix::fs::{Mode, OFlags};
+
 use super::Successor;
 use crate::init::c_strings;
 use crate::policy::Zygote;
@@ -22,6 +24,10 @@ pub const HIGH: RawFd = 1000;
 
 /// Writes down what the library has to know, before a filter forbids memory files.
 pub fn prepare(successor: &Successor, status: &OwnedFd) -> io::Result<(OwnedFd, OwnedFd)> {
+    // Some ask where their program lies before they wait. It is taken away again then.
+    let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(0o644);
+    rustix::fs::open(&*successor.zygote.script, flags, mode)?;
     let status = keep_high(status)?;
     let mut out = Writer::new();
     describe(&mut out, &successor.zygote);

@@ -1,0 +1,66 @@
+//! What a user wants waiting runtimes to have loaded, beside what the languages' own files say.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::{fs, io};
+
+use super::DefinitionError;
+use super::Tier;
+
+/// The tiers in `<config>/warm.toml`, by the language's id.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Tiers(BTreeMap<String, Vec<Tier>>);
+
+impl Tiers {
+    /// A file that is not there has none.
+    pub fn load(config: Option<&Path>) -> Result<Self, DefinitionError> {
+        let Some(file) = config.map(|config| config.join("warm.toml")) else {
+            return Ok(Self::default());
+        };
+        let broken = |message: String| DefinitionError {
+            file: file.clone(),
+            line: None,
+            message,
+        };
+        match fs::read_to_string(&file) {
+            Ok(text) => match toml::from_str(&text) {
+                Ok(tiers) => Ok(Self(tiers)),
+                Err(error) => Err(broken(error.to_string())),
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(broken(error.to_string())),
+        }
+    }
+
+    pub fn of(&self, language: &str) -> &[Tier] {
+        self.0.get(language).map_or(&[], Vec::as_slice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_tiers_is_read_and_one_that_is_wrong_is_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let load = || Tiers::load(Some(folder.path()));
+        assert_eq!(load(), Ok(Tiers::default()));
+        let file = folder.path().join("warm.toml");
+        fs::write(
+            &file,
+            "[[python]]\nmodules = ['scipy']\nbefore = 'import scipy'\n",
+        )
+        .expect("a file");
+        let tiers = load().expect("it is right");
+        assert_eq!(tiers.of("python")[0].before, "import scipy");
+        assert!(tiers.of("ruby").is_empty());
+        fs::write(&file, "[[python]]\nmodule = 'scipy'\n").expect("a file");
+        assert!(
+            load()
+                .expect_err("it is wrong")
+                .to_string()
+                .contains("warm.toml")
+        );
+    }
+}
