@@ -107,6 +107,7 @@ fn cell(jail: &Jail, argv: &[&str], printed: &str) {
         argv: argv.iter().map(Into::into).collect(),
         env: vec!["PATH=/usr/bin:/bin".into()],
         limits: Limits::default(),
+        listen: None,
     };
     let null: OwnedFd = File::open("/dev/null").expect("it is there").into();
     let (stdout, stdout_theirs) = pipe_with(PipeFlags::CLOEXEC).expect("a pipe");
@@ -126,7 +127,7 @@ fn cell(jail: &Jail, argv: &[&str], printed: &str) {
                     landlock: 0,
                     seccomp: true,
                 };
-                cell.go(go).expect("it goes");
+                cell.go(go, "").expect("it goes");
             }
             Some(Event::Locked { .. }) => {}
             Some(Event::Exited(exit)) => {

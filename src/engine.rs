@@ -19,6 +19,7 @@ use crate::language::{
     By, Definition, LanguageError, MissingRuntime, Registry, Runtime, Surroundings,
     UnsupportedPlatform, Versions, unfence,
 };
+use crate::packages::{BadWish, PackageError, PackagePlan, Packages, Readied, Workshop};
 use crate::plan::{Defaults, RunPlan, plan};
 use crate::pool::Pool;
 use crate::request::{RequestError, RunRequest};
@@ -42,6 +43,7 @@ pub struct Engine {
     pool_size: Option<usize>,
     pools: Mutex<HashMap<(View, Zygote), Arc<Pool>>>,
     library: OnceLock<Option<Arc<OwnedFd>>>,
+    packages: Packages,
 }
 
 /// Why a request cannot be run as it is. Nothing was executed.
@@ -57,13 +59,15 @@ pub enum Rejected {
     Fetch(Box<(MissingRuntime, FetchError)>),
     #[error(transparent)]
     Platform(#[from] UnsupportedPlatform),
+    #[error(transparent)]
+    Wish(#[from] BadWish),
 }
 
 impl Rejected {
     /// A stable word for the reason.
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::Request(_) => "invalid_request",
+            Self::Request(_) | Self::Wish(_) => "invalid_request",
             Self::Language(LanguageError::Undetected { .. }) => "ambiguous_language",
             Self::Language(_) => "unknown_language",
             Self::Runtime(_) | Self::Fetch(_) => "missing_runtime",
@@ -79,6 +83,9 @@ impl Rejected {
             Self::Runtime(error) => error.hint(),
             Self::Fetch(both) => both.1.hint().or_else(|| both.0.hint()),
             Self::Platform(_) => None,
+            Self::Wish(_) => {
+                Some("Name packages as their registry does, as in `requests>=2`.".to_owned())
+            }
         }
     }
 }
@@ -98,6 +105,7 @@ impl Engine {
             registry: Registry::load(around.config.as_deref()),
             builder: Builder::new(around.cache.clone()),
             versions: Mutex::default(),
+            packages: Packages::new(&around),
             around,
             defaults: Defaults::default(),
             host: Mutex::default(),
@@ -169,7 +177,21 @@ impl Engine {
             }
             Err(missing) => return Err(missing.into()),
         };
+        let wishes = self
+            .packages
+            .wishes(&request, definition, &runtime, &self.around)?;
+        let offline = request.is_offline();
         let mut plan = plan(request, definition, &runtime, &self.defaults)?;
+        // Cells that wait see the packages too, whether they will need some or not.
+        let shows =
+            self.pool_size.is_some() && plan.zygote.is_some() && definition.packages.is_some();
+        if shows || wishes.is_some() {
+            // What is wrong with the folder is said to those who need it.
+            plan.trees.extend(self.packages.tree().ok());
+        }
+        if let Some(wishes) = wishes {
+            plan.want(wishes, definition, offline);
+        }
         plan.notes.extend(note);
         if chosen.by == By::Looks {
             let percent = (100.0 * chosen.certainty).floor();
@@ -222,6 +244,22 @@ impl Engine {
         surface: Surface,
         cancelled: impl Future<Output = ()>,
     ) -> Result<RunResult, StartError> {
+        match &plan.packages {
+            Some(packages) => {
+                self.run_with_packages(plan, packages, surface, cancelled)
+                    .await
+            }
+            None => self.run_ready(plan, surface, cancelled).await,
+        }
+    }
+
+    /// The same for a plan whose packages are installed.
+    async fn run_ready(
+        &self,
+        plan: &RunPlan,
+        surface: Surface,
+        cancelled: impl Future<Output = ()>,
+    ) -> Result<RunResult, StartError> {
         let jail = self.jail(&plan.trees)?;
         let (pool, host) = (self.pool(plan)?, self.host()?);
         let cgroups = host.cgroups();
@@ -258,6 +296,53 @@ impl Engine {
                 })
             }
         }
+    }
+
+    /// Installs what a plan needs, and runs it then. It does not run with half of that.
+    async fn run_with_packages(
+        &self,
+        plan: &RunPlan,
+        packages: &PackagePlan,
+        surface: Surface,
+        cancelled: impl Future<Output = ()>,
+    ) -> Result<RunResult, StartError> {
+        let fail = |error: PackageError| StartError::Packages(Box::new(error));
+        let mut cancelled = std::pin::pin!(cancelled);
+        let host = self.host()?;
+        let workshop = Workshop {
+            jail: &|trees| self.jail(trees),
+            cgroups: host.cgroups(),
+            requirement: surface.requirement,
+            events: surface.events.clone(),
+            around: &self.around,
+        };
+        let ready = self
+            .packages
+            .ready(plan, packages, &workshop, cancelled.as_mut());
+        let readied = ready.await.map_err(fail)?;
+        drop(workshop);
+        match readied {
+            Readied::Ended(result) => Ok(*result),
+            Readied::Without(refused) => {
+                let mut plan = plan.clone();
+                plan.packages = None;
+                let result = self.run_ready(&plan, surface, cancelled).await?;
+                Ok(RunResult { refused, ..result })
+            }
+            Readied::With(installed) => {
+                // Its folder is in the view, or it would not be there.
+                let plan = plan.with_packages(&installed.set);
+                let result = self.run_ready(&plan, surface, cancelled).await?;
+                Ok(RunResult {
+                    packages: Some(installed),
+                    ..result
+                })
+            }
+        }
+    }
+
+    pub fn packages(&self) -> &Packages {
+        &self.packages
     }
 
     /// The version of a plan's runtime, if it has been asked before.
@@ -341,6 +426,7 @@ impl Engine {
                 argv: Vec::new(),
                 env: Vec::new(),
                 limits: self.defaults.usual_limits(),
+                listen: None,
             };
             Pool::new(jail, policy, size)
         };

@@ -7,6 +7,7 @@
 mod cell_path;
 mod files;
 mod limits;
+mod packages;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 pub use cell_path::{BadCellPath, CellPath};
 pub use files::{FileSource, InputFile};
 pub use limits::{AskedLimits, parse_count, parse_cpus, parse_duration, parse_size};
+pub use packages::AskedPackages;
 
 /// One program to run, with its surroundings.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,6 +29,8 @@ pub struct RunRequest {
     env: BTreeMap<String, String>,
     files: Vec<InputFile>,
     limits: AskedLimits,
+    packages: AskedPackages,
+    offline: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -116,6 +120,8 @@ impl RunRequest {
             env: BTreeMap::new(),
             files: Vec::new(),
             limits: AskedLimits::default(),
+            packages: AskedPackages::Detect,
+            offline: false,
         })
     }
 
@@ -178,6 +184,31 @@ impl RunRequest {
         limits.check()?;
         self.limits = limits;
         Ok(self)
+    }
+
+    /// The packages to install; how each is written is for its language to check.
+    pub fn packages(mut self, packages: AskedPackages) -> Result<Self, RequestError> {
+        packages.check()?;
+        self.packages = packages;
+        Ok(self)
+    }
+
+    /// Nothing is fetched for this program.
+    pub fn offline(mut self, offline: bool) -> Self {
+        self.offline = offline;
+        self
+    }
+
+    pub fn asked_packages(&self) -> &AskedPackages {
+        &self.packages
+    }
+
+    pub fn is_offline(&self) -> bool {
+        self.offline
+    }
+
+    pub fn asked_files(&self) -> &[InputFile] {
+        &self.files
     }
 
     /// Never empty, no NUL, no byte order mark; not always UTF-8.

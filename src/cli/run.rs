@@ -13,11 +13,11 @@ use super::{BAD_INPUT, LOW_LIMITS, OUR_FAILURE, complain, told};
 use crate::cell::Requirement;
 use crate::engine::{Engine, Rejected};
 use crate::language::Surroundings;
-use crate::output::{RunOutput, Verdict};
+use crate::output::{RunOutput, Verdict, result_notes};
 use crate::plan::RunPlan;
 use crate::request::{
-    AskedLimits, InputFile, RequestError, RunRequest, parse_count, parse_cpus, parse_duration,
-    parse_size,
+    AskedLimits, AskedPackages, InputFile, RequestError, RunRequest, parse_count, parse_cpus,
+    parse_duration, parse_size,
 };
 use crate::run::{OutputEvent, RunResult, StartError, Stdin, Stream, Surface};
 
@@ -49,6 +49,18 @@ pub struct Arguments {
     /// A file or folder of the host to place in the workspace (repeat for more)
     #[arg(long = "file", value_name = "HOST[:CELL]")]
     files: Vec<String>,
+    /// A package to install before, as in requests or 'numpy<3'; what is imported comes by itself (repeat for more)
+    #[arg(long = "package", value_name = "NAME", group = "naming")]
+    packages: Vec<String>,
+    /// The file with a lock from an earlier result: exactly those packages
+    #[arg(long, value_name = "FILE", group = "naming")]
+    lock: Option<PathBuf>,
+    /// Install no package
+    #[arg(long, group = "naming")]
+    no_packages: bool,
+    /// Fetch nothing: use only packages that are installed already
+    #[arg(long)]
+    offline: bool,
     /// End the program after this time, as in 30, 1m, 1500ms [default: 30s]
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     timeout: Option<String>,
@@ -170,6 +182,8 @@ fn prepare(engine: &Engine, arguments: &Arguments) -> Result<(RunPlan, bool), Re
         .args(arguments.arguments.iter().cloned())?
         .env(env)?
         .files(files)?
+        .packages(asked_packages(arguments)?)?
+        .offline(arguments.offline)
         .limits(limits)?;
     if let Some(language) = &arguments.language {
         request = request.language(language);
@@ -178,6 +192,22 @@ fn prepare(engine: &Engine, arguments: &Arguments) -> Result<(RunPlan, bool), Re
         request = request.named(name);
     }
     Ok((engine.plan(request)?, stdin))
+}
+
+fn asked_packages(arguments: &Arguments) -> Result<AskedPackages, RequestError> {
+    if let Some(lock) = &arguments.lock {
+        let text = std::fs::read_to_string(lock).map_err(|source| RequestError::HostFile {
+            path: lock.clone(),
+            source,
+        })?;
+        return Ok(AskedPackages::Lock(text));
+    }
+    Ok(
+        match (arguments.no_packages, arguments.packages.is_empty()) {
+            (false, true) => AskedPackages::Detect,
+            _ => AskedPackages::List(arguments.packages.clone()),
+        },
+    )
 }
 
 /// The program, its name if it has one, and whether our standard input is left for it to read.
@@ -268,6 +298,7 @@ async fn execute(
         stdin,
         events,
         requirement,
+        door: None,
     };
     let result = engine.run(plan, surface, until(stopped.clone())).await;
     // The rest of the output, however slow its reader is, unless we are told to stop:
@@ -285,6 +316,10 @@ fn print(mut events: mpsc::Receiver<OutputEvent>, unheard: &Notify) {
         let written = match event.stream {
             Stream::Stdout => write_all(&mut io::stdout().lock(), &event.bytes),
             Stream::Stderr => write_all(&mut io::stderr().lock(), &event.bytes),
+            Stream::Notice => {
+                complain(&String::from_utf8_lossy(&event.bytes), None);
+                Ok(())
+            }
         };
         if written.is_err() {
             unheard.notify_one();
@@ -346,7 +381,7 @@ fn report(
             if json {
                 print_json(&RunOutput::of_result(plan, result).with_version(version));
             } else {
-                for note in &plan.notes {
+                for note in plan.notes.iter().chain(&result_notes(&result)) {
                     complain(note, None);
                 }
                 // A program that failed by itself has said why; the rest is for us to say.
@@ -361,7 +396,7 @@ fn report(
             if json {
                 print_json(&RunOutput::of_start_error(plan, &error));
             } else {
-                complain(&error.to_string(), error.hint());
+                complain(&error.to_string(), error.hint().as_deref());
             }
             OUR_FAILURE.into()
         }

@@ -142,6 +142,9 @@ fn plan(question: &Question, limits: Limits, timeout: Duration) -> RunPlan {
         output_limit: MIB,
         build: None,
         collect: Vec::new(),
+        export: None,
+        packages: None,
+        wake: String::new(),
         failure: Failure::default(),
         zygote: None,
         notes: Vec::new(),
@@ -155,6 +158,7 @@ async fn run(engine: &Engine, plan: &RunPlan) -> Probed {
         events: mpsc::channel(1).0,
         // The worse the host, the more its doctor is needed.
         requirement: Requirement::Reduced,
+        door: None,
     };
     let over = OnceLock::new();
     let watch = WatchEnd(&over);

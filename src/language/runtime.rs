@@ -157,6 +157,22 @@ impl Runtime {
         Self::search(definition, Some(code), around)
     }
 
+    /// A program that is no language's own, if there is one that a cell can be shown.
+    pub fn tool(command: &str, around: &Surroundings) -> Option<Self> {
+        let place = format!("tool-{command}");
+        in_path(command, around).find_map(|candidate| {
+            Self::from_candidate(command, &candidate, &place, &Way::default(), around).ok()
+        })
+    }
+
+    /// What the program prints when it is asked `question`, as the user and outside any
+    /// cell. Nothing if it fails or takes long.
+    pub fn say(&self, question: &[String], around: &Surroundings) -> String {
+        const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+        let said = shim::run(&self.path, question, around, PATIENCE).unwrap_or_default();
+        String::from_utf8_lossy(&said[0]).into_owned()
+    }
+
     /// Whether `PATH` has a program of this name, of whatever kind.
     pub fn is_in_path(command: &str, around: &Surroundings) -> bool {
         in_path(command, around).next().is_some()

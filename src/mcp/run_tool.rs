@@ -168,6 +168,7 @@ impl Runner {
             stdin,
             events,
             requirement: self.settings.requirement,
+            door: None,
         };
         let run = self.engine().run(&plan, surface, stop);
         let (result, heard, version) = tokio::join!(run, hear(received), self.version(&plan));
@@ -265,6 +266,7 @@ fn listing() -> Value {
                     "type": "object",
                     "description": "Placed in the working directory: path → text, {\"base64\"} or {\"uri\": \"run://…\"}",
                 },
+                "packages": { "description": "List, or import → package. Imports install by themselves" },
                 "timeout": { "type": "number", "description": "Seconds, default 30" },
             },
             "required": ["code"],

@@ -48,6 +48,9 @@ pub struct Policy {
     /// The whole environment as `NAME=value`; nothing is inherited.
     pub env: Vec<OsString>,
     pub limits: Limits,
+    /// A port of the cell's own loopback at which the server listens:
+    /// [`Cell::take_door`](crate::Cell::take_door). Needs a network namespace.
+    pub listen: Option<u16>,
 }
 
 /// How much a cell may use. Sizes are bytes.

@@ -165,6 +165,7 @@ impl Jail {
                 .group
                 .as_ref()
                 .is_some_and(|group| group.birthplace().is_some()),
+            door: policy.listen.unwrap_or(0),
         };
         let mut fds = vec![spec.as_fd()];
         fds.extend(stdio.iter().map(AsFd::as_fd));
@@ -189,6 +190,7 @@ impl Jail {
             lease: Some(lease),
             pidfd: None,
             folders: None,
+            door: None,
             uid,
         })
     }
@@ -244,6 +246,7 @@ pub struct Cell {
     lease: Option<Lease>,
     pidfd: Option<OwnedFd>,
     folders: Option<Folders>,
+    door: Option<OwnedFd>,
     uid: Option<u32>,
 }
 
@@ -275,6 +278,7 @@ impl Cell {
             return Ok(Some(match Status::from_bytes(&message.bytes)? {
                 Status::Started => {
                     self.pidfd = fds.next();
+                    self.door = fds.next();
                     continue;
                 }
                 Status::Ready { missing } => {
@@ -321,10 +325,16 @@ impl Cell {
         self.uid
     }
 
-    /// Starts the program, once and if the walls stand that `go` asks for.
-    pub fn go(&self, go: Go) -> io::Result<()> {
+    /// The listening socket at the port that the policy named, once the cell is ready.
+    pub fn take_door(&mut self) -> Option<OwnedFd> {
+        self.door.take()
+    }
+
+    /// Starts the program, once and if the walls stand that `go` asks for. A waiting
+    /// runtime runs `word` before.
+    pub fn go(&self, go: Go, word: &str) -> io::Result<()> {
         match &self.status {
-            Some(status) => wire::send(status.as_fd(), &go.to_bytes(), &[]),
+            Some(status) => wire::send(status.as_fd(), &go.to_bytes(word), &[]),
             None => Err(io::ErrorKind::NotConnected.into()),
         }
     }

@@ -43,12 +43,14 @@ pub struct SpawnRequest {
     pub processors: u32,
     /// The descriptors end with the group to start it in, before those to join by.
     pub birthplace: bool,
+    /// A port of the cell's loopback to listen at for the server; 0 for none.
+    pub door: u16,
 }
 
 /// What comes back on a cell's status socket.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Status {
-    /// From the spawner, with a pidfd.
+    /// From the spawner, with a pidfd and, if one was asked for, a listening socket.
     Started,
     /// From init, with the workspace and, if there is one, the cell's /proc.
     Ready { missing: Vec<Missing> },
@@ -69,13 +71,19 @@ pub struct Go {
 }
 
 impl Go {
-    pub(crate) fn to_bytes(self) -> [u8; 2] {
-        [self.landlock, self.seccomp.into()]
+    /// `word` is what a waiting runtime runs before its program.
+    pub(crate) fn to_bytes(self, word: &str) -> Vec<u8> {
+        [&[self.landlock, self.seccomp.into()], word.as_bytes()].concat()
     }
 
-    /// Whether these walls are enough; nothing is for a message that is not ours.
-    pub(crate) fn allows(bytes: &[u8], landlock: u8, seccomp: bool) -> bool {
-        matches!(bytes, &[least, needed] if landlock >= least && (seccomp || needed == 0))
+    /// The word, if these walls are enough; nothing is for a message that is not ours.
+    pub(crate) fn word(bytes: &[u8], landlock: u8, seccomp: bool) -> Option<&[u8]> {
+        match bytes {
+            [least, needed, word @ ..] if landlock >= *least && (seccomp || *needed == 0) => {
+                Some(word)
+            }
+            _ => None,
+        }
     }
 }
 
@@ -242,6 +250,8 @@ impl Policy {
                 tmp: input.number()?,
                 shm: input.number()?,
             },
+            // The spawner opens it; init has nothing to do with it.
+            listen: None,
         };
         input.end()?;
         Ok(policy)
@@ -255,6 +265,7 @@ impl SpawnRequest {
         out.number(self.memory);
         out.number(self.processors.into());
         out.number(self.birthplace.into());
+        out.number(self.door.into());
         out.0
     }
 
@@ -265,6 +276,7 @@ impl SpawnRequest {
             memory: input.number()?,
             processors: u32::try_from(input.number()?).map_err(|_| garbled())?,
             birthplace: input.number()? != 0,
+            door: u16::try_from(input.number()?).map_err(|_| garbled())?,
         };
         input.end()?;
         Ok(request)

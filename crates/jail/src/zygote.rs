@@ -123,6 +123,11 @@ fn make_cells(path: &CStr) {
                 (runtime.child)();
                 runtime.run(&runtime.fork)
             },
+            go: |word| {
+                let runtime = RUNTIME.get().ok_or(io::ErrorKind::NotFound)?;
+                let word = std::str::from_utf8(word).map_err(io::Error::other)?;
+                runtime.run(word)
+            },
         });
         taken.spawner.work(&taken.control, Vec::new());
         // Its descriptor is closed already.

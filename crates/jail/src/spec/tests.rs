@@ -59,6 +59,7 @@ fn a_policy_survives_the_trip_through_its_memory_file() {
         argv: vec!["/usr/bin/python3".into(), "a b".into(), "".into()],
         env: vec!["LANG=C.UTF-8".into()],
         limits: Limits::default(),
+        listen: None,
     };
     let back = Policy::from_memory_file(policy.to_memory_file().unwrap()).unwrap();
     assert_eq!(back.argv, policy.argv);
