@@ -18,6 +18,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use reqwest::Url;
+use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
@@ -51,7 +52,7 @@ pub struct Log {
     pub trouble: Vec<String>,
     /// Whether it was the line, and not the registry.
     pub is_unreachable: bool,
-    /// Hashes of the files that were fetched whole.
+    /// The files that were fetched whole, with the hashes of their bytes.
     pub fetched: Vec<(String, String)>,
 }
 
@@ -212,8 +213,6 @@ impl Gateway {
                 format!(" ({})", crate::fetch::megabytes(size))
             });
             (self.tell)(format!("fetching {}{size}", listed.file));
-            let hash = listed.sha256.clone().unwrap_or_default();
-            self.log().fetched.push((listed.file.clone(), hash));
         }
         let (sender, body) = Body::in_pieces();
         let mut response = Response::new(body);
@@ -229,12 +228,23 @@ impl Gateway {
             return Ok(response);
         }
         let this = self.clone();
+        let mut hash = Sha256::new();
         // Ends when the file does, when it breaks off, or when the cell hangs up.
         tokio::spawn(async move {
             loop {
                 let piece = match upstream.chunk().await {
-                    Ok(None) => return,
-                    Ok(Some(piece)) => this.count(piece),
+                    Ok(None) => {
+                        if is_whole {
+                            let hash = hash.finalize();
+                            let hash = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+                            this.log().fetched.push((listed.file, hash));
+                        }
+                        return;
+                    }
+                    Ok(Some(piece)) => {
+                        hash.update(&piece);
+                        this.count(piece)
+                    }
                     Err(error) => {
                         let mut log = this.log();
                         log.is_unreachable = true;

@@ -131,34 +131,12 @@ impl Job<'_> {
         let events = self.workshop.events.clone();
         let gateway = Gateway::new(upstream, move |text| tell(&events, &text));
 
-        let lock = match &wishes.lock {
-            Some(text) => {
-                Lock::read(text, self.packages.how.from).map_err(PackageError::BadLock)?
-            }
-            None => match self.resolve(&tool, &gateway, cancelled.as_mut()).await? {
-                Ok(lock) => lock,
-                Err(ended) => return Ok(Readied::Ended(ended)),
-            },
-        };
-        // Others may have asked for the same in other words.
-        let exact = |lock: &Lock| {
-            hash(
-                self.plan,
-                self.packages,
-                self.base.as_str(),
-                &["lock", &lock.text],
-            )
-        };
-        if let Some(set) = self.store.find(&exact(&lock)) {
-            self.store.note(self.key, &set)?;
-            return Ok(Readied::With(Box::new(Installed { set, took: None })));
-        }
         let staged = self.store.stage()?;
         let installed = self
-            .install(&tool, &gateway, &lock, &staged, cancelled.as_mut())
+            .install(&tool, &gateway, &staged, cancelled.as_mut())
             .await;
-        let bytes = match installed {
-            Ok(Ok(bytes)) => bytes,
+        let (lock, bytes) = match installed {
+            Ok(Ok(installed)) => installed,
             failed => {
                 let _ = std::fs::remove_dir_all(&staged);
                 return failed.map(|ended| match ended {
@@ -167,31 +145,33 @@ impl Job<'_> {
                 });
             }
         };
-        let reduced = match self.packages.how.from {
-            Ecosystem::Pypi => lock.reduced(&gateway.log().fetched),
-            Ecosystem::Npm => lock.clone(),
-        };
-        let set = Set {
-            language: self.plan.language.to_string(),
-            asked: wishes.all(true).iter().map(ToString::to_string).collect(),
-            installed: lock.installed.clone(),
-            lock: reduced.text.clone(),
-            tree: self.store.settle(&staged)?,
-            bytes,
-        };
         let pinned = PackagePlan {
             wishes: super::Wishes {
-                lock: Some(reduced.text.clone()),
+                lock: Some(lock.text.clone()),
                 ..super::Wishes::default()
             },
             ..self.packages.clone()
         };
         let by_lock = key(self.plan, &pinned, self.base.as_str());
-        for key in [self.key, &exact(&lock), &exact(&reduced), &by_lock] {
+        let took = Some(started.elapsed());
+        // Others may have asked for the same in other words.
+        if let Some(set) = self.store.find(&by_lock) {
+            let _ = std::fs::remove_dir_all(&staged);
+            self.store.note(self.key, &set)?;
+            return Ok(Readied::With(Box::new(Installed { set, took })));
+        }
+        let set = Set {
+            language: self.plan.language.to_string(),
+            asked: wishes.all(true).iter().map(ToString::to_string).collect(),
+            installed: lock.installed,
+            lock: lock.text,
+            tree: self.store.settle(&staged)?,
+            bytes,
+        };
+        for key in [self.key, &by_lock] {
             self.store.note(key, &set)?;
         }
         self.store.trim(self.settings.size);
-        let took = Some(started.elapsed());
         Ok(Readied::With(Box::new(Installed { set, took })))
     }
 
@@ -239,62 +219,46 @@ impl Job<'_> {
         }
     }
 
-    /// The exact versions; the resolver is given all, and if that fails, what cannot be done without.
-    async fn resolve<C: Future<Output = ()>>(
-        &self,
-        tool: &Tool<'_>,
-        gateway: &Arc<Gateway>,
-        mut cancelled: Pin<&mut C>,
-    ) -> Result<Result<Lock, Box<RunResult>>, PackageError> {
-        let wishes = &self.packages.wishes;
-        let mut tries = vec![wishes.all(true)];
-        if !wishes.optional.is_empty() {
-            tries.push(wishes.all(false));
-        }
-        let mut failure = String::new();
-        for wanted in tries.iter().filter(|it| !it.is_empty()) {
-            let list = list_file(self.packages.how.from, wanted);
-            let step = self.step(tool, gateway, &tool.installer.resolve, list, None);
-            match self.execute(step, gateway, cancelled.as_mut()).await? {
-                Step::Cancelled(result) => return Ok(Err(result)),
-                Step::Failed(reason) => failure = reason,
-                Step::Done(result) => {
-                    let text = result
-                        .collected
-                        .into_iter()
-                        .find_map(|file| match file.source {
-                            FileSource::Bytes(bytes) => String::from_utf8(bytes).ok(),
-                            _ => None,
-                        });
-                    let lock = Lock::read(&text.unwrap_or_default(), self.packages.how.from);
-                    return lock.map(Ok).map_err(|why| self.unresolved(gateway, why));
-                }
-            }
-        }
-        Err(self.unresolved(gateway, failure))
-    }
-
-    /// Installs a lock into `staged`; how many bytes that are.
+    /// Installs into `staged`: by the lock if there is one, and else all that is wanted, or if
+    /// that fails, what cannot be done without. The lock of what was installed, and its bytes.
     async fn install<C: Future<Output = ()>>(
         &self,
         tool: &Tool<'_>,
         gateway: &Arc<Gateway>,
-        lock: &Lock,
         staged: &Path,
-        cancelled: Pin<&mut C>,
-    ) -> Result<Result<u64, Box<RunResult>>, PackageError> {
-        let (name, more) = match self.packages.how.from {
-            Ecosystem::Pypi => ("packages.lock", None),
-            Ecosystem::Npm => ("package-lock.json", own_dependencies(&lock.text)),
-        };
-        let list = InputFile::from_bytes(cell_path(name), lock.text.as_bytes());
-        let mut step = self.step(tool, gateway, &tool.installer.install, list, Some(staged));
-        step.files.extend(more);
-        match self.execute(step, gateway, cancelled).await? {
-            Step::Cancelled(result) => Ok(Err(result)),
-            Step::Failed(reason) => Err(self.unresolved(gateway, reason)),
-            Step::Done(result) => Ok(Ok(result.exported)),
+        mut cancelled: Pin<&mut C>,
+    ) -> Result<Result<(Lock, u64), Box<RunResult>>, PackageError> {
+        let wishes = &self.packages.wishes;
+        let ecosystem = self.packages.how.from;
+        let mut tries = Vec::new();
+        if let Some(text) = &wishes.lock {
+            let lock = Lock::read(text, ecosystem).map_err(PackageError::BadLock)?;
+            tries.push((&tool.installer.exact, lock_files(ecosystem, &lock)));
+        } else {
+            tries.push((
+                &tool.installer.install,
+                list_file(ecosystem, &wishes.all(true)),
+            ));
+            let least = wishes.all(false);
+            if !wishes.optional.is_empty() && !least.is_empty() {
+                tries.push((&tool.installer.install, list_file(ecosystem, &least)));
+            }
         }
+        let mut failure = String::new();
+        for (words, files) in tries {
+            let step = self.step(tool, gateway, words, files, staged);
+            match self.execute(step, gateway, cancelled.as_mut()).await? {
+                Step::Cancelled(result) => return Ok(Err(result)),
+                Step::Failed(reason) => failure = reason,
+                Step::Done(result) => {
+                    let fetched = gateway.log().fetched.clone();
+                    let lock = Lock::of_tree(staged, ecosystem, &fetched);
+                    let lock = lock.map_err(|why| self.unresolved(gateway, why))?;
+                    return Ok(Ok((lock, result.exported)));
+                }
+            }
+        }
+        Err(self.unresolved(gateway, failure))
     }
 
     /// The plan of one step's cell. It has nothing of the program: neither its code nor its
@@ -304,8 +268,8 @@ impl Job<'_> {
         tool: &Tool<'_>,
         gateway: &Gateway,
         words: &[String],
-        list: InputFile,
-        export: Option<&Path>,
+        (list, more): (InputFile, Option<InputFile>),
+        staged: &Path,
     ) -> RunPlan {
         let how = &self.packages.how;
         let index = gateway.index();
@@ -342,7 +306,10 @@ impl Job<'_> {
                 path: list.path,
                 bytes,
             },
-            files: vec![folder("out"), folder("cache")],
+            files: [folder("out"), folder("cache")]
+                .into_iter()
+                .chain(more)
+                .collect(),
             limits: Limits {
                 memory,
                 cpus: 2.0,
@@ -360,8 +327,8 @@ impl Job<'_> {
             zygote: None,
             wake: String::new(),
             packages: None,
-            collect: export.map_or(vec![cell_path("out")], |_| Vec::new()),
-            export: export.map(|to| (cell_path("out/tree"), to.to_owned())),
+            collect: Vec::new(),
+            export: Some((cell_path("out/tree"), staged.to_owned())),
             ..self.plan.clone()
         }
     }
@@ -535,32 +502,39 @@ fn find_tool(
     find().ok_or_else(|| missing(None))
 }
 
-/// What is wanted as a file of the ecosystem's own kind.
-fn list_file(ecosystem: Ecosystem, wanted: &[Requirement]) -> InputFile {
+/// What is wanted, as files of the ecosystem's own kind.
+fn list_file(ecosystem: Ecosystem, wanted: &[Requirement]) -> (InputFile, Option<InputFile>) {
     match ecosystem {
         Ecosystem::Pypi => {
             let lines: String = wanted.iter().map(|it| format!("{it}\n")).collect();
-            InputFile::from_bytes(cell_path("packages.in"), lines)
+            (InputFile::from_bytes(cell_path("packages.in"), lines), None)
         }
         Ecosystem::Npm => {
             let pairs = wanted
                 .iter()
                 .map(|it| (it.name().to_owned(), it.versions().into()));
             let dependencies = pairs.collect::<serde_json::Map<String, serde_json::Value>>();
-            package_json(dependencies.into())
+            (package_json(dependencies.into()), None)
         }
     }
 }
 
-/// The list that a lock of npm was made from, which npm wants beside it.
-fn own_dependencies(lock: &str) -> Option<InputFile> {
-    let lock: serde_json::Value = serde_json::from_str(lock).ok()?;
-    Some(package_json(lock["packages"][""]["dependencies"].clone()))
+/// A lock, and for npm the list that it was made from, which npm wants beside it.
+fn lock_files(ecosystem: Ecosystem, lock: &Lock) -> (InputFile, Option<InputFile>) {
+    let file = |path| InputFile::from_bytes(cell_path(path), lock.text.as_bytes());
+    match ecosystem {
+        Ecosystem::Pypi => (file("packages.lock"), None),
+        Ecosystem::Npm => {
+            let read: serde_json::Value = serde_json::from_str(&lock.text).unwrap_or_default();
+            let list = package_json(read["packages"][""]["dependencies"].clone());
+            (file("out/tree/package-lock.json"), Some(list))
+        }
+    }
 }
 
 fn package_json(dependencies: serde_json::Value) -> InputFile {
     let text = serde_json::json!({ "private": true, "dependencies": dependencies });
-    InputFile::from_bytes(cell_path("package.json"), text.to_string())
+    InputFile::from_bytes(cell_path("out/tree/package.json"), text.to_string())
 }
 
 fn cell_path(path: &str) -> CellPath {

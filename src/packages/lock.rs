@@ -1,6 +1,8 @@
 //! Exact versions with their hashes, as text that a later call can bring back.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::{fs, io};
 
 use serde_json::Value;
 
@@ -29,28 +31,66 @@ impl Lock {
         }
     }
 
-    /// The same with only the hashes of the files that were fetched: (file, hash). A package
-    /// of which none was keeps all it has.
-    pub fn reduced(&self, fetched: &[(String, String)]) -> Self {
-        let mut text = String::new();
-        for line in self.text.lines() {
-            let mut words = line.split(' ');
-            let first = words.next().unwrap_or_default();
-            let hashes: Vec<&str> = words.collect();
-            let used = |hash: &&&str| {
-                fetched
-                    .iter()
-                    .any(|it| hash.ends_with(it.1.as_str()) && it.1.len() == 64)
-            };
-            let kept: Vec<&str> = hashes.iter().filter(used).copied().collect();
-            let kept = if kept.is_empty() { hashes } else { kept };
-            text += &format!("{first} {}\n", kept.join(" "));
-        }
-        Self {
-            installed: self.installed.clone(),
-            text,
+    /// The lock of an installed tree; `fetched` are the files that it was made from, with
+    /// the hashes of their bytes.
+    pub fn of_tree(
+        tree: &Path,
+        ecosystem: Ecosystem,
+        fetched: &[(String, String)],
+    ) -> Result<Self, String> {
+        let read = |error: io::Error| format!("what was installed cannot be read: {error}");
+        match ecosystem {
+            Ecosystem::Pypi => {
+                let mut text = String::new();
+                for entry in fs::read_dir(tree).map_err(read)? {
+                    let name = entry
+                        .map_err(read)?
+                        .file_name()
+                        .to_string_lossy()
+                        .into_owned();
+                    let Some((name, version)) = name
+                        .strip_suffix(".dist-info")
+                        .and_then(|it| it.split_once('-'))
+                    else {
+                        continue;
+                    };
+                    let same = |it: &&(String, String)| is_file_of(&it.0, name, version);
+                    let hash = fetched.iter().rev().find(same).map(|it| it.1.as_str());
+                    let hash = hash.ok_or_else(|| format!("`{name}` came from nowhere"))?;
+                    text += &format!("{}=={version} --hash=sha256:{hash}\n", normal(name));
+                }
+                Self::read(&text, ecosystem)
+            }
+            Ecosystem::Npm => {
+                let text = fs::read_to_string(tree.join("package-lock.json")).map_err(read)?;
+                Self::read(&text, ecosystem)
+            }
         }
     }
+}
+
+/// Whether `numpy-2.1.0-cp311-….whl` or `numpy-2.1.0.tar.gz` is this version of a package.
+fn is_file_of(file: &str, name: &str, version: &str) -> bool {
+    let file = file
+        .replace("%2B", "+")
+        .replace("%2b", "+")
+        .replace("%21", "!");
+    let (own, own_version) = match file.strip_suffix(".whl") {
+        Some(wheel) => {
+            let mut parts = wheel.split('-');
+            (
+                parts.next().unwrap_or_default(),
+                parts.next().unwrap_or_default(),
+            )
+        }
+        None => {
+            let base = file.trim_end_matches(".tar.gz").trim_end_matches(".zip");
+            base.rsplit_once('-').unwrap_or((base, ""))
+        }
+    };
+    // A local version is written in two ways: `1.0+cpu.1`, `1.0_cpu_1`.
+    normal(own) == normal(name)
+        && normal(&own_version.replace('+', "_")) == normal(&version.replace('+', "_"))
 }
 
 /// One package to a line, each with at least one hash.
@@ -191,11 +231,32 @@ mod tests {
             format!("abc==1 --hash=sha256:{a}\nnumpy==2.1.0 --hash=sha256:{a} --hash=sha256:{b}\n")
         );
         assert_eq!(Lock::read(&lock.text, Ecosystem::Pypi).unwrap(), lock);
-        let reduced = lock.reduced(&[("numpy-2.1.0.whl".into(), b.clone())]);
+    }
+
+    #[test]
+    fn a_tree_is_locked_to_the_files_that_it_was_made_from() {
+        let folder = tempfile::TempDir::new().unwrap();
+        for name in [
+            "Foo_Bar-1.0+cpu.dist-info",
+            "numpy-2.1.0.dist-info",
+            "numpy",
+            "bin",
+        ] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let (a, b) = (hash("a"), hash("b"));
+        let mut fetched = vec![
+            ("foo_bar-1.0%2Bcpu-py3-none-any.whl".to_owned(), a.clone()),
+            ("numpy-2.0.0-x.whl".into(), hash("c")),
+            ("numpy-2.1.0.tar.gz".into(), b.clone()),
+        ];
+        let lock = Lock::of_tree(folder.path(), Ecosystem::Pypi, &fetched).unwrap();
         assert_eq!(
-            reduced.text,
-            format!("abc==1 --hash=sha256:{a}\nnumpy==2.1.0 --hash=sha256:{b}\n")
+            lock.text,
+            format!("foo-bar==1.0+cpu --hash=sha256:{a}\nnumpy==2.1.0 --hash=sha256:{b}\n")
         );
+        fetched.pop();
+        assert!(Lock::of_tree(folder.path(), Ecosystem::Pypi, &fetched).is_err());
     }
 
     #[test]

@@ -13,7 +13,6 @@ pub struct Listed {
     pub url: Url,
     /// Its name, safe as the last part of a path.
     pub file: String,
-    pub sha256: Option<String>,
 }
 
 /// The page with each address replaced by what `keep` makes of it. Files that the registry
@@ -23,12 +22,12 @@ pub fn rewrite(
     upstream: &Upstream,
     keep: &mut dyn FnMut(Listed) -> String,
 ) -> Option<String> {
-    let mut keep = |link: &str, sha256: Option<String>| -> Option<String> {
+    let mut keep = |link: &str| -> Option<String> {
         let url = page.url.join(link).ok()?;
         let file = url.path_segments()?.next_back()?.to_owned();
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._+-%~!".contains(&byte);
         let good = !file.is_empty() && file.bytes().all(plain) && upstream.trusts(&url);
-        good.then(|| keep(Listed { url, file, sha256 }))
+        good.then(|| keep(Listed { url, file }))
     };
     match (upstream.ecosystem, page.is_json) {
         (Ecosystem::Pypi, true) => simple_json(&page.text, &mut keep),
@@ -37,14 +36,13 @@ pub fn rewrite(
     }
 }
 
-type Keep<'a> = &'a mut dyn FnMut(&str, Option<String>) -> Option<String>;
+type Keep<'a> = &'a mut dyn FnMut(&str) -> Option<String>;
 
 /// PEP 691.
 fn simple_json(text: &str, keep: Keep<'_>) -> Option<String> {
     let mut page: Value = serde_json::from_str(text).ok()?;
     page.get_mut("files")?.as_array_mut()?.retain_mut(|file| {
-        let sha256 = file["hashes"]["sha256"].as_str().map(str::to_owned);
-        let kept = file["url"].as_str().and_then(|url| keep(url, sha256));
+        let kept = file["url"].as_str().and_then(|url| keep(url));
         kept.map(|kept| file["url"] = kept.into()).is_some()
     });
     Some(page.to_string())
@@ -61,8 +59,7 @@ fn simple_html(text: &str, keep: Keep<'_>) -> String {
             continue;
         };
         let (link, fragment) = link.split_once('#').unwrap_or((&link, ""));
-        let sha256 = fragment.strip_prefix("sha256=").map(str::to_owned);
-        let Some(kept) = keep(link, sha256) else {
+        let Some(kept) = keep(link) else {
             continue;
         };
         let name = rest.split('<').next().unwrap_or_default().trim();
@@ -93,7 +90,7 @@ fn packument(text: &str, keep: Keep<'_>) -> Option<String> {
         .retain(|_, version| {
             let kept = version["dist"]["tarball"]
                 .as_str()
-                .and_then(|url| keep(url, None));
+                .and_then(|url| keep(url));
             kept.map(|kept| version["dist"]["tarball"] = kept.into())
                 .is_some()
         });
@@ -118,7 +115,13 @@ pub fn first_upload(page: &Page, ecosystem: Ecosystem) -> Option<String> {
         }
         (Ecosystem::Npm, _) => {
             let page: Value = serde_json::from_str(&page.text).ok()?;
-            page["time"]["created"].as_str().map(str::to_owned)
+            // With `created` among them, on most registries.
+            let times = page["time"].as_object()?.iter();
+            let times = times.filter(|(key, _)| *key != "modified");
+            times
+                .filter_map(|it| it.1.as_str())
+                .min()
+                .map(str::to_owned)
         }
     }
 }

@@ -149,6 +149,7 @@ fn python_imports(
     let imports = python::imports(code);
     // The tries whose first choice is here or can be had: their second is not needed.
     let mut served = Vec::new();
+    let mut here_too = Vec::new();
     for import in &imports {
         if table::is_own(PYPI, import.top()) || is_own(import.top()) || is_own(&import.module) {
             if let Need::Optional(number) = import.need {
@@ -176,6 +177,12 @@ fn python_imports(
                 _ => None,
             })
             .collect();
+        if here && import.need == Need::Plain {
+            here_too.extend(rows.iter().filter_map(|(module, known)| match known {
+                Known::Package(package) => found(module, package),
+                Known::Never => None,
+            }));
+        }
         match import.need {
             _ if here => {}
             Need::Plain if rows.is_empty() => {
@@ -197,6 +204,13 @@ fn python_imports(
         {
             served.push(number);
         }
+    }
+    // What the runtime has was built for the versions it has. Beside packages that bring others
+    // of those, all of it must come from one place.
+    if !wishes.is_empty() {
+        here_too
+            .into_iter()
+            .for_each(|it| add(&mut wishes.known, Some(it)));
     }
 }
 

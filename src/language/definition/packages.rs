@@ -52,10 +52,10 @@ pub struct Installer {
     pub tool: String,
     /// The recipe that brings it.
     pub recipe: Option<String>,
-    /// From the list of wishes in the workspace to a list of exact versions in `out/`.
-    pub resolve: Vec<String>,
-    /// From that list, now in the workspace, to `out/tree`.
+    /// From a list of wishes in the workspace to `out/tree`.
     pub install: Vec<String>,
+    /// The same from a list of exact versions with their hashes.
+    pub exact: Vec<String>,
     #[serde(default)]
     pub unbuilt: Vec<String>,
     #[serde(default)]

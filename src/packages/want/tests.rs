@@ -33,6 +33,17 @@ fn what_is_there_already_is_not_wanted() {
 }
 
 #[test]
+fn what_is_there_is_installed_too_if_anything_is() {
+    let here = |module: &str| module == "numpy";
+    let wishes = |code| super::wishes(&how(), code, &[], &AskedPackages::Detect, here).unwrap();
+    assert!(wishes("import numpy").is_empty());
+    assert_eq!(
+        names(&wishes("import numpy, sklearn").known),
+        ["sklearn=scikit-learn", "numpy=numpy"]
+    );
+}
+
+#[test]
 fn an_import_is_mapped_or_else_a_guess() {
     let found = wanted(
         "import sklearn.svm, cv2\nfrom PIL import Image\nimport some_thing",
