@@ -63,6 +63,11 @@ impl Cell {
         self.inner.workspace()
     }
 
+    /// The socket of the cell's way out, once it is ready.
+    pub fn take_door(&mut self) -> Option<OwnedFd> {
+        self.inner.take_door()
+    }
+
     /// Lets go of the workspace, when nothing more is placed in it.
     pub fn close_workspace(&mut self) {
         self.inner.close_folders();
@@ -76,11 +81,6 @@ impl Cell {
     /// Lets the program start; a waiting runtime runs `word` before.
     pub fn go(&self, go: Go, word: &str) -> io::Result<()> {
         self.inner.go(go, word)
-    }
-
-    /// What the server hears of the program's connections to the cell's door.
-    pub fn take_door(&mut self) -> Option<OwnedFd> {
-        self.inner.take_door()
     }
 
     pub fn kill(&self) {

@@ -230,6 +230,8 @@ fn step_plan(
         output_limit: OUTPUT,
         build: None,
         zygote: None,
+        mounts: Vec::new(),
+        egress: None,
         collect: vec![build_folder()],
         ..plan.clone()
     }

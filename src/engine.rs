@@ -10,10 +10,11 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use jail::{Host, Jail, JailError, Policy, Tree, View, Zygote};
+use jail::{Host, Jail, JailError, Policy, View, Zygote};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::compile::{Builder, Built, Cells};
+use crate::config::{BeyondCeiling, Config, ConfigError};
 use crate::fetch::{Bar, FetchError, Order, Place as Runtimes, Wanted, add, may_add_unasked};
 use crate::language::{
     By, Definition, LanguageError, MissingRuntime, Registry, Runtime, Surroundings,
@@ -22,7 +23,7 @@ use crate::language::{
 use crate::packages::{BadWish, PackageError, PackagePlan, Packages, Readied, Workshop};
 use crate::plan::{Defaults, RunPlan, plan};
 use crate::pool::Pool;
-use crate::request::{RequestError, RunRequest};
+use crate::request::{Network, RequestError, RunRequest};
 use crate::run::{self, OutputEvent, RunResult, StartError, Stream, Surface};
 
 pub use queue::{Place, Queue, QueueFull, QueueSize};
@@ -30,6 +31,10 @@ pub use queue::{Place, Queue, QueueFull, QueueSize};
 /// Plans requests and runs them, each in a cell of its own.
 pub struct Engine {
     around: Surroundings,
+    /// Read when the first request comes.
+    config: OnceLock<Result<Config, Arc<ConfigError>>>,
+    /// In place of the configuration's.
+    ceiling: Option<Network>,
     registry: Registry,
     defaults: Defaults,
     /// Opened when the first cell is needed.
@@ -61,6 +66,10 @@ pub enum Rejected {
     Platform(#[from] UnsupportedPlatform),
     #[error(transparent)]
     Wish(#[from] BadWish),
+    #[error(transparent)]
+    Network(#[from] BeyondCeiling),
+    #[error(transparent)]
+    Config(Arc<ConfigError>),
 }
 
 impl Rejected {
@@ -72,6 +81,8 @@ impl Rejected {
             Self::Language(_) => "unknown_language",
             Self::Runtime(_) | Self::Fetch(_) => "missing_runtime",
             Self::Platform(_) => "unsupported_platform",
+            Self::Network(_) => "denied",
+            Self::Config(_) => "config",
         }
     }
 
@@ -86,7 +97,16 @@ impl Rejected {
             Self::Wish(_) => {
                 Some("Name packages as their registry does, as in `requests>=2`.".to_owned())
             }
+            Self::Network(beyond) => Some(beyond.hint()),
+            Self::Config(_) => Some(ConfigError::HINT.to_owned()),
         }
+    }
+}
+
+fn view(plan: &RunPlan) -> View {
+    View {
+        trees: plan.trees.clone(),
+        mounts: plan.mounts.clone(),
     }
 }
 
@@ -106,6 +126,8 @@ impl Engine {
             builder: Builder::new(around.cache.clone()),
             versions: Mutex::default(),
             packages: Packages::new(&around),
+            config: OnceLock::new(),
+            ceiling: None,
             around,
             defaults: Defaults::default(),
             host: Mutex::default(),
@@ -124,6 +146,11 @@ impl Engine {
         }
     }
 
+    /// Lets runs reach this at most, whatever the configuration says.
+    pub fn with_ceiling(self, ceiling: Option<Network>) -> Self {
+        Self { ceiling, ..self }
+    }
+
     /// An engine that already starts what most cells need: those that see `/usr`
     /// alone. For the first thread of a process, which must live as long as the engine.
     pub fn early() -> Self {
@@ -132,7 +159,7 @@ impl Engine {
         // Whether it worked is asked again when it is needed.
         if let Ok(host) = host {
             *engine.lock_host() = Some(Arc::new(host));
-            let _ = engine.jail(&[]).map(|jail| jail.start());
+            let _ = engine.jail(View::default()).map(|jail| jail.start());
         }
         engine
     }
@@ -181,6 +208,9 @@ impl Engine {
             .packages
             .wishes(&request, definition, &runtime, &self.around)?;
         let offline = request.is_offline();
+        let config = self.config()?;
+        let (egress, narrowed) = config.egress(request.asked_network())?;
+        let request = config.extend(request)?;
         let mut plan = plan(request, definition, &runtime, &self.defaults)?;
         // Cells that wait see the packages too, whether they will need some or not.
         let shows =
@@ -200,6 +230,8 @@ impl Engine {
                 definition.id
             ));
         }
+        plan.notes.extend(narrowed);
+        plan.grant(egress);
         plan.chosen = (chosen.by, chosen.certainty);
         Ok(plan)
     }
@@ -234,7 +266,7 @@ impl Engine {
 
     /// Starts what a plan's cell needs, if it is not there yet. Blocks.
     pub fn warm_up(&self, plan: &RunPlan) -> Result<(), StartError> {
-        Ok(self.jail(&plan.trees)?.start()?)
+        Ok(self.jail(view(plan))?.start()?)
     }
 
     /// Runs a plan in a cell until it ends or `cancelled` does.
@@ -260,7 +292,7 @@ impl Engine {
         surface: Surface,
         cancelled: impl Future<Output = ()>,
     ) -> Result<RunResult, StartError> {
-        let jail = self.jail(&plan.trees)?;
+        let jail = self.jail(view(plan))?;
         let (pool, host) = (self.pool(plan)?, self.host()?);
         let cgroups = host.cgroups();
         let Some(build) = &plan.build else {
@@ -268,7 +300,11 @@ impl Engine {
         };
         let mut cancelled = std::pin::pin!(cancelled);
         let cells = Cells {
-            jail: jail.clone(),
+            // What it builds must not depend on a folder that the cache does not know.
+            jail: self.jail(View {
+                mounts: Vec::new(),
+                ..view(plan)
+            })?,
             cgroups,
             requirement: surface.requirement,
         };
@@ -310,7 +346,13 @@ impl Engine {
         let mut cancelled = std::pin::pin!(cancelled);
         let host = self.host()?;
         let workshop = Workshop {
-            jail: &|trees| self.jail(trees),
+            // Of the host's folders and network nothing: what is installed is for others too.
+            jail: &|trees| {
+                self.jail(View {
+                    trees: trees.to_vec(),
+                    mounts: Vec::new(),
+                })
+            },
             cgroups: host.cgroups(),
             requirement: surface.requirement,
             events: surface.events.clone(),
@@ -415,9 +457,7 @@ impl Engine {
         let Some(library) = self.library.get_or_init(library) else {
             return Ok(None);
         };
-        let view = View {
-            trees: plan.trees.clone(),
-        };
+        let view = view(plan);
         let key = (view.clone(), zygote.clone());
         let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
         let make = || {
@@ -437,12 +477,23 @@ impl Engine {
         self.host.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The jail whose cells see these trees.
-    fn jail(&self, trees: &[Tree]) -> Result<Arc<Jail>, JailError> {
-        let host = self.host()?;
-        let view = View {
-            trees: trees.to_vec(),
+    fn config(&self) -> Result<&Config, Rejected> {
+        let load = || {
+            let mut config = Config::load(self.around.config.as_deref())?;
+            if let Some(ceiling) = &self.ceiling {
+                config.ceiling = ceiling.clone();
+            }
+            Ok(config)
         };
+        let config = self.config.get_or_init(|| load().map_err(Arc::new));
+        config
+            .as_ref()
+            .map_err(|error| Rejected::Config(error.clone()))
+    }
+
+    /// The jail whose cells see this.
+    fn jail(&self, view: View) -> Result<Arc<Jail>, JailError> {
+        let host = self.host()?;
         let mut jails = self.jails.lock().unwrap_or_else(PoisonError::into_inner);
         let make = || Arc::new(Jail::new(host.clone(), view.clone()));
         Ok(jails.entry(view.clone()).or_insert_with(make).clone())

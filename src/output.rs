@@ -6,6 +6,7 @@ use jail::JailError;
 use serde::Serialize;
 
 use crate::cell::Isolation;
+use crate::egress;
 use crate::engine::Rejected;
 use crate::language::{By, Cause, Diagnosis, LanguageError, Problem};
 use crate::packages::Refused;
@@ -37,6 +38,9 @@ pub struct RunOutput {
     pub packages: Option<PackagesOutput>,
     pub duration_ms: f64,
     pub usage: UsageOutput,
+    /// What it asked of its network, if it had one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<egress::Report>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -140,6 +144,19 @@ pub struct UsageOutput {
 }
 
 impl RunOutput {
+    /// What the network refused, and how `grant` says it is granted: one line for each.
+    pub fn refusals(&self, grant: impl Fn(&str) -> String) -> Vec<String> {
+        let denied = self.network.iter().flat_map(|network| &network.denied);
+        let line = |denied: &egress::Denied| {
+            let why = format!("`{}` was refused: {}", denied.host, denied.reason.words());
+            match &denied.grant {
+                Some(host) => format!("network: {why}. {}", grant(host)),
+                None => format!("network: {why}"),
+            }
+        };
+        denied.map(line).collect()
+    }
+
     pub fn of_result(plan: &RunPlan, result: RunResult) -> Self {
         let verdict = Verdict::of(plan, &result);
         let mut truncated = BTreeMap::new();
@@ -176,6 +193,7 @@ impl RunOutput {
                 cpu_ms: result.spent.cpu.map(milliseconds),
                 memory_peak_bytes: result.spent.memory_peak,
             },
+            network: result.network,
             isolation: Some(result.isolation),
             ..Self::empty(verdict.status, Some(plan))
         }
@@ -271,6 +289,7 @@ impl RunOutput {
             packages: None,
             duration_ms: 0.0,
             usage: UsageOutput::default(),
+            network: None,
             notes: plan.map(|plan| plan.notes.clone()).unwrap_or_default(),
             isolation: None,
         }
@@ -278,7 +297,7 @@ impl RunOutput {
 }
 
 /// What was done for a program that its reader should know.
-pub fn result_notes(result: &RunResult) -> Vec<String> {
+fn result_notes(result: &RunResult) -> Vec<String> {
     let installed = result.packages.iter().filter_map(|packages| {
         let names = packages.set.installed.iter();
         let names: Vec<String> = names.map(|name| name.replacen("==", " ", 1)).collect();
@@ -476,6 +495,19 @@ fn of_compiler(error: ErrorOutput, compiled: &Compiled) -> ErrorOutput {
 fn diagnosed(plan: &RunPlan, code: i32, stderr: &[u8]) -> ErrorOutput {
     let Diagnosis { cause, file, line } = plan.failure.diagnose(stderr);
     let exited = format!("the program failed with exit code {code}");
+    if cause == Cause::Unknown
+        && plan.egress.is_none()
+        && let Some(host) = egress::wanted(stderr)
+    {
+        let host = host.map_or_else(|| "the host".to_owned(), |host| format!("`{host}`"));
+        let message = format!("{exited}: it has no network");
+        let hint = format!("Grant {host} with `--network`.");
+        return ErrorOutput {
+            file: file.or_else(|| line.map(|_| plan.source.path.to_string())),
+            line,
+            ..ErrorOutput::new("denied", message, Some(hint))
+        };
+    }
     let (kind, message, hint, module) = match cause {
         Cause::Unknown => ("exception", exited, None, None),
         Cause::NoInput => (

@@ -7,6 +7,8 @@
 mod cell_path;
 mod files;
 mod limits;
+mod mount;
+mod network;
 mod packages;
 
 use std::collections::BTreeMap;
@@ -14,9 +16,13 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use jail::Mount;
+
 pub use cell_path::{BadCellPath, CellPath};
 pub use files::{FileSource, InputFile};
 pub use limits::{AskedLimits, parse_count, parse_cpus, parse_duration, parse_size};
+pub use mount::{add_mounts, check_mount, overlap, parse_mount};
+pub use network::{BadGrant, BadHost, Host, Name, Network, Pattern, Target, USUAL_PORTS};
 pub use packages::AskedPackages;
 
 /// One program to run, with its surroundings.
@@ -31,6 +37,8 @@ pub struct RunRequest {
     limits: AskedLimits,
     packages: AskedPackages,
     offline: bool,
+    network: Network,
+    mounts: Vec<Mount>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +68,15 @@ pub enum RequestError {
     #[error("two files have the path `{0}`")]
     SamePath(CellPath),
 
+    #[error(transparent)]
+    Grant(#[from] BadGrant),
+
+    #[error("`{}` cannot be mounted: {reason}", what.escape_debug())]
+    BadMount { what: String, reason: &'static str },
+
+    #[error("there is no variable `{0}` in hotcell's own environment")]
+    Unset(String),
+
     #[error("cannot read `{}`", path.display())]
     HostFile { path: PathBuf, source: io::Error },
 }
@@ -76,6 +93,11 @@ impl RequestError {
             }
             Self::BadPath(_) => "Use a relative path inside the workspace, such as `data/in.csv`.",
             Self::SamePath(_) => "Give one of them another path: `--file HOST:CELL`.",
+            Self::Grant(_) => BadGrant::HINT,
+            Self::BadMount { .. } => {
+                "Name a folder of the host and a free place for it: `--mount /srv/data:/data:ro`; use `--file` for a single file."
+            }
+            Self::Unset(_) => "Set it, or give its value: `NAME=value`.",
             Self::HostFile { source, .. } => match source.kind() {
                 io::ErrorKind::NotFound => "Check the path.",
                 io::ErrorKind::PermissionDenied => "Check who may read it.",
@@ -122,6 +144,8 @@ impl RunRequest {
             limits: AskedLimits::default(),
             packages: AskedPackages::Detect,
             offline: false,
+            network: Network::None,
+            mounts: Vec::new(),
         })
     }
 
@@ -211,6 +235,26 @@ impl RunRequest {
         &self.files
     }
 
+    /// What it may reach, as far as the configuration allows.
+    pub fn network(mut self, network: Network) -> Self {
+        self.network = network;
+        self
+    }
+
+    /// Folders of the host for the program to see. Only ever from whoever owns them.
+    pub fn mounts(mut self, mounts: impl IntoIterator<Item = Mount>) -> Result<Self, RequestError> {
+        add_mounts(&mut self.mounts, mounts)?;
+        Ok(self)
+    }
+
+    pub fn asked_network(&self) -> &Network {
+        &self.network
+    }
+
+    pub fn has_variable(&self, name: &str) -> bool {
+        self.env.contains_key(name)
+    }
+
     /// Never empty, no NUL, no byte order mark; not always UTF-8.
     pub fn code(&self) -> &[u8] {
         &self.code
@@ -235,6 +279,7 @@ impl RunRequest {
             args,
             env,
             files,
+            mounts,
             ..
         } = self;
         Parts {
@@ -242,6 +287,7 @@ impl RunRequest {
             args,
             env,
             files,
+            mounts,
         }
     }
 
@@ -269,6 +315,7 @@ pub(crate) struct Parts {
     pub args: Vec<String>,
     pub env: BTreeMap<String, String>,
     pub files: Vec<InputFile>,
+    pub mounts: Vec<Mount>,
 }
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";

@@ -25,8 +25,9 @@ use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval_at, sleep_until, timeout};
 
 use crate::cell::{Cell, Isolation, PlaceError, Requirement, collect, export, place};
+use crate::egress::{self, WayOut};
 use crate::packages::{Installed, PackageError, Refused};
-use crate::plan::RunPlan;
+use crate::plan::{self, RunPlan};
 use crate::pool::{Pool, Waiting};
 use crate::request::{FileSource, InputFile};
 
@@ -56,6 +57,8 @@ pub struct RunResult {
     pub collected: Vec<InputFile>,
     /// How many bytes were copied to where the plan wanted them.
     pub exported: u64,
+    /// What it asked of its network, if it had one.
+    pub network: Option<egress::Report>,
     /// What became of the compile step, if the plan had one.
     pub compiled: Option<Compiled>,
     /// The packages that it had.
@@ -88,6 +91,9 @@ pub enum StartError {
     #[error("could not make a pipe: {0}")]
     Pipe(io::Error),
 
+    #[error("could not open the program's way out: {0}")]
+    WayOut(io::Error),
+
     #[error("could not start a thread: {0}")]
     Thread(io::Error),
 
@@ -105,7 +111,7 @@ impl StartError {
                 "Mend it (`hotcell doctor` says how), or accept a weaker sandbox with `--allow-reduced`.",
             ),
             Self::Lost | Self::Slow => Some("Try again; if it stays so, run `hotcell doctor`."),
-            Self::Pipe(_) => Some("Raise the limit on open files (`ulimit -n`)."),
+            Self::Pipe(_) | Self::WayOut(_) => Some("Raise the limit on open files (`ulimit -n`)."),
             Self::Thread(_) => {
                 Some("Raise the limit on processes of this user (`ulimit -u`), or stop some.")
             }
@@ -168,20 +174,24 @@ pub async fn run(
         Some(waiting) => give_program(waiting, cgroups, plan, surface.requirement).await?,
         None => None,
     };
-    let (mut cell, pipes, isolation) = match started {
-        Some(started) => started,
+    let (mut cell, pipes, isolation, way_out) = match started {
+        Some((cell, pipes, isolation)) => (cell, pipes, isolation, None),
         None => {
             let (pipes, theirs) = Pipes::make(no_stdin).map_err(StartError::Pipe)?;
             let policy = Policy {
-                listen: surface.door.as_ref().map(|door| door.port),
+                listen: surface
+                    .door
+                    .as_ref()
+                    .map(|door| door.port)
+                    .or(policy(plan).listen),
                 ..policy(plan)
             };
             let mut cell = Cell::start(jail, policy, theirs).await?;
             let ready = make_ready(&mut cell, cgroups, plan, surface.requirement);
-            let isolation = timeout(SETUP, ready)
+            let (isolation, way_out) = timeout(SETUP, ready)
                 .await
                 .map_err(|_| StartError::Slow)??;
-            (cell, pipes, isolation)
+            (cell, pipes, isolation, way_out)
         }
     };
 
@@ -224,6 +234,7 @@ pub async fn run(
     watch.usage = watch.cell.usage();
     let duration = started.elapsed();
     watch.cell.kill();
+    let network = way_out.map(WayOut::close);
     drop(feeder);
     let drained = async {
         tokio::join!(stdout.drain(), stderr.drain());
@@ -245,6 +256,7 @@ pub async fn run(
     let (collected, exported) = collected;
     Ok(RunResult {
         outcome,
+        network,
         collected,
         exported,
         compiled: None,
@@ -288,7 +300,7 @@ fn policy(plan: &RunPlan) -> Policy {
         argv: plan.argv.iter().map(Into::into).collect(),
         env: plan.env.iter().map(variable).collect(),
         limits: plan.limits.clone(),
-        listen: None,
+        listen: plan.egress.as_ref().map(|_| plan::PORT),
     }
 }
 
@@ -298,13 +310,18 @@ async fn make_ready(
     cgroups: &Cgroups,
     plan: &RunPlan,
     requirement: Requirement,
-) -> Result<Isolation, StartError> {
+) -> Result<(Isolation, Option<WayOut>), StartError> {
     let mut missing = None;
+    let mut way_out = None;
     loop {
         match cell.next_event().await.map_err(JailError::Talk)? {
             Event::Ready { missing: found } => {
                 check(&Isolation::before_lock(&found, cgroups), requirement)?;
                 missing = Some(found);
+                if let Some(egress) = &plan.egress {
+                    let door = cell.take_door().ok_or(StartError::Lost)?;
+                    way_out = Some(WayOut::open(door, egress).map_err(StartError::WayOut)?);
+                }
                 fill(cell, plan).await?;
                 // Held only for what is to be fetched from it.
                 if plan.collect.is_empty() && plan.export.is_none() {
@@ -318,7 +335,7 @@ async fn make_ready(
                 let missing = missing.ok_or(StartError::Lost)?;
                 let isolation = Isolation::new(&missing, landlock, seccomp, cgroups);
                 check(&isolation, requirement)?;
-                return Ok(isolation);
+                return Ok((isolation, way_out));
             }
             Event::Failed(failed) => return Err(JailError::from(failed).into()),
             Event::Exited(_) | Event::Gone => return Err(StartError::Lost),

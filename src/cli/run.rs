@@ -13,11 +13,11 @@ use super::{BAD_INPUT, LOW_LIMITS, OUR_FAILURE, complain, told};
 use crate::cell::Requirement;
 use crate::engine::{Engine, Rejected};
 use crate::language::Surroundings;
-use crate::output::{RunOutput, Verdict, result_notes};
+use crate::output::{RunOutput, Verdict};
 use crate::plan::RunPlan;
 use crate::request::{
-    AskedLimits, AskedPackages, InputFile, RequestError, RunRequest, parse_count, parse_cpus,
-    parse_duration, parse_size,
+    AskedLimits, AskedPackages, InputFile, Network, RequestError, RunRequest, check_variable,
+    parse_count, parse_cpus, parse_duration, parse_mount, parse_size,
 };
 use crate::run::{OutputEvent, RunResult, StartError, Stdin, Stream, Surface};
 
@@ -43,8 +43,8 @@ pub struct Arguments {
     /// Its language; else its `#!` line, the file's name or its looks tell
     #[arg(short, long, value_name = "NAME")]
     language: Option<String>,
-    /// An environment variable for the program (repeat for more)
-    #[arg(long, value_name = "NAME=VALUE")]
+    /// An environment variable for the program; a name alone passes our own (repeat for more)
+    #[arg(long, value_name = "NAME[=VALUE]")]
     env: Vec<String>,
     /// A file or folder of the host to place in the workspace (repeat for more)
     #[arg(long = "file", value_name = "HOST[:CELL]")]
@@ -61,6 +61,12 @@ pub struct Arguments {
     /// Fetch nothing: use only packages that are installed already
     #[arg(long)]
     offline: bool,
+    /// Hosts that it may reach, as in api.example.com,*.example.org:8443; or all [default: none]
+    #[arg(long, value_name = "HOSTS")]
+    network: Vec<String>,
+    /// A folder of the host that it sees as it is, read-only with :ro (repeat for more)
+    #[arg(long = "mount", value_name = "HOST:CELL[:ro]")]
+    mounts: Vec<String>,
     /// End the program after this time, as in 30, 1m, 1500ms [default: 30s]
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     timeout: Option<String>,
@@ -170,21 +176,27 @@ fn prepare(engine: &Engine, arguments: &Arguments) -> Result<(RunPlan, bool), Re
         .iter()
         .map(|file| InputFile::from_argument(file));
     let files = files.collect::<Result<Vec<_>, _>>()?;
-    let env = arguments.env.iter().map(|variable| {
-        // A bare name takes our own value, by explicit wish of the caller.
-        let own = || std::env::var(variable).unwrap_or_default();
-        match variable.split_once('=') {
-            Some((name, value)) => (name.to_owned(), value.to_owned()),
-            None => (variable.clone(), own()),
-        }
-    });
+    let env = arguments
+        .env
+        .iter()
+        .map(|variable| match variable.split_once('=') {
+            Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
+            None => own_variable(variable),
+        });
+    let env = env.collect::<Result<Vec<_>, _>>()?;
+    let network = arguments.network.iter().flat_map(|list| list.split(','));
+    let network = Network::from_words(network.map(str::trim)).map_err(RequestError::from)?;
+    let mounts = arguments.mounts.iter().map(|mount| parse_mount(mount));
+    let mounts = mounts.collect::<Result<Vec<_>, _>>()?;
     let mut request = RunRequest::new(code)?
         .args(arguments.arguments.iter().cloned())?
         .env(env)?
         .files(files)?
         .packages(asked_packages(arguments)?)?
         .offline(arguments.offline)
-        .limits(limits)?;
+        .limits(limits)?
+        .mounts(mounts)?
+        .network(network);
     if let Some(language) = &arguments.language {
         request = request.language(language);
     }
@@ -208,6 +220,13 @@ fn asked_packages(arguments: &Arguments) -> Result<AskedPackages, RequestError> 
             _ => AskedPackages::List(arguments.packages.clone()),
         },
     )
+}
+
+/// A bare name takes our own value, by explicit wish of the caller.
+fn own_variable(name: &str) -> Result<(String, String), RequestError> {
+    check_variable(name, "")?;
+    let unset = |_| RequestError::Unset(name.to_owned());
+    Ok((name.to_owned(), std::env::var(name).map_err(unset)?))
 }
 
 /// The program, its name if it has one, and whether our standard input is left for it to read.
@@ -378,10 +397,14 @@ fn report(
     match result {
         Ok(result) => {
             let verdict = Verdict::of(plan, &result);
+            let output = RunOutput::of_result(plan, result).with_version(version);
             if json {
-                print_json(&RunOutput::of_result(plan, result).with_version(version));
+                print_json(&output);
             } else {
-                for note in plan.notes.iter().chain(&result_notes(&result)) {
+                for line in output.refusals(|host| format!("Grant it with `--network {host}`.")) {
+                    complain(&line, None);
+                }
+                for note in &output.notes {
                     complain(note, None);
                 }
                 // A program that failed by itself has said why; the rest is for us to say.

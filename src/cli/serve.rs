@@ -18,7 +18,7 @@ use crate::mcp::{
     Catalog, CodeRunner, Identity, Languages, Outputs, RunSettings, RunTool, Runner, Server, stdio,
 };
 use crate::publish::Folder;
-use crate::request::{RequestError, parse_count, parse_duration, parse_size};
+use crate::request::{Network, RequestError, parse_count, parse_duration, parse_size};
 use crate::store::{Retention, Store};
 
 #[derive(clap::Args)]
@@ -65,6 +65,9 @@ pub struct Arguments {
     /// Cells that wait for a program, for each kind that does [default: 4]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(0..=64))]
     pool: Option<u8>,
+    /// Hosts that a call may ask to reach, or none, or all [default: the configuration's, or all]
+    #[arg(long = "network", value_name = "HOSTS")]
+    allow_network: Option<String>,
     /// How long output that is too long for an answer is kept [default: 30m]
     #[arg(long, value_name = "TIME")]
     keep_output: Option<String>,
@@ -80,7 +83,7 @@ pub struct Arguments {
 }
 
 const INSTRUCTIONS: &str = "Use `run` to execute code: each call is a fresh sandbox without \
-    network and without files of the host, so give it all it needs and print what you want to see. \
+    files of the host, and without network unless `network` names hosts, so give it all it needs and print what you want to see. \
     Failures say what went wrong in error.kind and what to do in error.hint.";
 
 pub fn main(arguments: Arguments) -> ExitCode {
@@ -164,6 +167,10 @@ fn build(arguments: &Arguments) -> Result<(Arc<Server>, Option<Folder>), Request
         pool: arguments
             .pool
             .map_or(RunSettings::default().pool, Into::into),
+        network: match &arguments.allow_network {
+            Some(hosts) => Some(Network::parse(hosts)?),
+            None => None,
+        },
         ..RunSettings::default()
     };
     let mut retention = Retention::default();

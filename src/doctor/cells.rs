@@ -126,6 +126,8 @@ fn plan(question: &Question, limits: Limits, timeout: Duration) -> RunPlan {
             env: BTreeMap::new(),
         },
         trees: Vec::new(),
+        mounts: Vec::new(),
+        egress: None,
         argv: vec![PROGRAM.to_owned()],
         env: BTreeMap::from(env.map(|(name, value)| (name.to_owned(), value.to_owned()))),
         source: Source {

@@ -20,7 +20,7 @@ use crate::engine::{Engine, Place, Queue, QueueSize, Rejected};
 use crate::language::Surroundings;
 use crate::output::RunOutput;
 use crate::plan::RunPlan;
-use crate::request::RunRequest;
+use crate::request::{Network, RunRequest};
 use crate::run::{OutputEvent, Stdin, Surface};
 use crate::store::Store;
 
@@ -37,6 +37,8 @@ pub struct RunSettings {
     pub pool: usize,
     /// Characters of standard output that an answer may hold.
     pub budget: usize,
+    /// What a call may ask to reach, if not what the configuration says.
+    pub network: Option<Network>,
 }
 
 impl Default for RunSettings {
@@ -47,6 +49,7 @@ impl Default for RunSettings {
             pool: 4,
             // Some clients refuse more than 25,000 tokens; this is safely below.
             budget: 24_000,
+            network: None,
         }
     }
 }
@@ -98,8 +101,11 @@ impl Runner {
 
     /// The engine, made at the first call. May read files.
     pub fn engine(&self) -> &Engine {
-        self.engine
-            .get_or_init(|| Engine::new(Surroundings::from_env()).with_pools(self.settings.pool))
+        self.engine.get_or_init(|| {
+            let engine = Engine::new(Surroundings::from_env());
+            let engine = engine.with_ceiling(self.settings.network.clone());
+            engine.with_pools(self.settings.pool)
+        })
     }
 
     /// Has cells wait for the languages that are kept warm. Once, and behind the caller.
@@ -253,7 +259,7 @@ fn listing() -> Value {
     json!({
         "name": "run",
         "title": "Run code",
-        "description": "Run a program in a fresh sandbox: no network, no files of the host, nothing kept. \
+        "description": "Run a program in a fresh sandbox: no network unless granted, no files of the host, nothing kept. \
             Returns stdout, stderr and how it ended.",
         "inputSchema": {
             "type": "object",
@@ -267,6 +273,11 @@ fn listing() -> Value {
                     "description": "Placed in the working directory: path → text, {\"base64\"} or {\"uri\": \"run://…\"}",
                 },
                 "packages": { "description": "List, or import → package. Imports install by themselves" },
+                "network": {
+                    "type": "array",
+                    "items": { "type": "string" },
+                    "description": "Hosts it may reach: api.example.com, *.example.com, all",
+                },
                 "timeout": { "type": "number", "description": "Seconds, default 30" },
             },
             "required": ["code"],
@@ -276,7 +287,7 @@ fn listing() -> Value {
             "readOnlyHint": false,
             "destructiveHint": true,
             "idempotentHint": false,
-            "openWorldHint": false,
+            "openWorldHint": true,
         },
     })
 }

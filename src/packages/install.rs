@@ -327,6 +327,8 @@ impl Job<'_> {
             zygote: None,
             wake: String::new(),
             packages: None,
+            mounts: Vec::new(),
+            egress: None,
             collect: Vec::new(),
             export: Some((cell_path("out/tree"), staged.to_owned())),
             ..self.plan.clone()

@@ -34,7 +34,7 @@ use tokio::sync::mpsc;
 
 pub use self::error::{PackageError, Refused};
 pub use self::requirement::{BadRequirement, Requirement};
-pub use self::settings::Settings;
+pub use self::settings::{Settings, Table};
 pub use self::store::{IN_CELL, Set, Store};
 pub use self::want::{BadWish, Found, Wishes};
 use crate::cell::Requirement as Walls;

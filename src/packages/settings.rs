@@ -35,9 +35,10 @@ struct File {
     packages: Table,
 }
 
+/// `[packages]` as it is written.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Table {
+#[serde(deny_unknown_fields, default)]
+pub struct Table {
     pypi: Option<String>,
     npm: Option<String>,
     folder: Option<PathBuf>,

@@ -4,6 +4,7 @@
 //! Nothing here looks at the host.
 
 mod build;
+mod egress;
 mod limits;
 mod show;
 mod words;
@@ -12,13 +13,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use jail::{Limits, Tree, Zygote};
+use jail::{Limits, Mount, Tree, Zygote};
 
 use crate::language::{By, Definition, Failure, LanguageId, Runtime};
 use crate::packages::{PackagePlan, Set, Wishes};
-use crate::request::{CellPath, FileSource, InputFile, RequestError, RunRequest};
+use crate::request::{CellPath, FileSource, InputFile, RequestError, RunRequest, overlap};
 
 pub use build::{BUILD_FOLDER, Build, WarmUp};
+pub use egress::{Egress, PORT};
 pub use limits::{Defaults, Range};
 pub(crate) use show::bytes;
 use words::Names;
@@ -32,6 +34,10 @@ pub struct RunPlan {
     pub runtime: Runtime,
     /// What the cell sees of the host beyond `/usr`.
     pub trees: Vec<Tree>,
+    /// Folders of the host that were granted.
+    pub mounts: Vec<Mount>,
+    /// The hosts it may reach, if any: see [`RunPlan::grant`].
+    pub egress: Option<Egress>,
     /// The first is an absolute path inside the cell.
     pub argv: Vec<String>,
     /// The whole environment of the program.
@@ -111,17 +117,28 @@ pub fn plan(
     let zygote = (plain && settled.limits.fit_into(&defaults.usual_limits()))
         .then(|| zygote(definition, &argv, &env, &parts.code, parts.files.is_empty()))
         .flatten();
+    let trees: Vec<Tree> = [&runtime.prefix]
+        .into_iter()
+        .chain(trees)
+        .flatten()
+        .chain(&runtime.shown)
+        .cloned()
+        .collect();
+    for mount in &parts.mounts {
+        if trees.iter().any(|tree| overlap(&tree.cell, &mount.cell)) {
+            return Err(RequestError::BadMount {
+                what: mount.cell.display().to_string(),
+                reason: "the runtime is there",
+            });
+        }
+    }
     Ok(RunPlan {
         language: definition.id.clone(),
         chosen: (By::Request, 1.0),
         runtime: runtime.clone(),
-        trees: [&runtime.prefix]
-            .into_iter()
-            .chain(trees)
-            .flatten()
-            .chain(&runtime.shown)
-            .cloned()
-            .collect(),
+        trees,
+        mounts: parts.mounts,
+        egress: None,
         argv,
         build,
         collect: Vec::new(),

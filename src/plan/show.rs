@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jail::{Access, Mount};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -41,6 +42,12 @@ impl Serialize for RunPlan {
             },
             "notes": self.notes,
         });
+        if let Some(egress) = &self.egress {
+            plan["network"] = egress.network.to_string().into();
+        }
+        if !self.mounts.is_empty() {
+            plan["mounts"] = self.mounts.iter().map(mount).collect();
+        }
         if let Some(build) = &self.build {
             plan["compile"] = json!({
                 "steps": build.steps,
@@ -56,6 +63,14 @@ impl Serialize for RunPlan {
         }
         plan.serialize(serializer)
     }
+}
+
+fn mount(mount: &Mount) -> Value {
+    json!({
+        "host": mount.host.to_string_lossy(),
+        "cell": mount.cell.to_string_lossy(),
+        "write": mount.access == Access::Write,
+    })
 }
 
 fn file(file: &InputFile) -> Value {

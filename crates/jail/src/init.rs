@@ -6,6 +6,7 @@
 //! starts, and the server decides.
 
 mod caps;
+mod door;
 pub(crate) mod ids;
 mod landlock;
 mod limits;
@@ -17,13 +18,14 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::net::RecvFlags;
 use rustix::process::{DumpableBehavior, Signal};
 
 use crate::error::{Failed, step};
-use crate::policy::Policy;
+use crate::policy::{Access, Policy};
 use crate::spawner::Root;
 use crate::spec::{Go, Missing, Status, Wall};
 use crate::sys::{self, Forked};
@@ -134,6 +136,10 @@ fn enter(
     })?;
     let has_proc = missing.iter().all(|m| m.wall != Wall::Proc);
     let folders = step("opening the workspace", || open_folders(has_proc))?;
+    let door = match policy.listen {
+        Some(port) => Some(step("opening the way out", || door::open(port, &missing))?),
+        None => None,
+    };
     if missing.iter().all(|m| m.wall != Wall::Hostname) {
         step("setting the host name", || {
             Ok(rustix::system::sethostname(b"sandbox")?)
@@ -145,10 +151,10 @@ fn enter(
     }
     step("reporting", || {
         let message = Status::Ready { missing }.to_bytes();
-        let fds: Vec<_> = folders.iter().map(AsFd::as_fd).collect();
+        let fds: Vec<_> = door.iter().chain(&folders).map(AsFd::as_fd).collect();
         wire::send(parts.status.as_fd(), &message, &fds)
     })?;
-    drop(folders);
+    drop((folders, door));
     step("taking the standard streams", || {
         for (number, stream) in (0..).zip(&parts.stdio) {
             sys::dup_as(stream.as_fd(), number)?;
@@ -170,9 +176,14 @@ fn enter(
             DumpableBehavior::NotDumpable,
         )?)
     })?;
+    let writable = root
+        .mounts
+        .iter()
+        .filter(|mount| mount.access == Access::Write);
+    let writable: Vec<PathBuf> = writable.map(|mount| mount.path()).collect();
     let signals = step("watching the program", sys::child_signals)?;
     match step("forking", sys::fork)? {
-        Forked::Child => start(&policy, &parts.status, filters, hooks),
+        Forked::Child => start(&policy, &writable, &parts.status, filters, hooks),
         Forked::Parent { pid } => {
             step("letting go of the streams", || {
                 sys::close_range(0, 2, false)
@@ -189,6 +200,7 @@ fn enter(
 /// The worker's part: the last walls, the word to go, and the program.
 fn start(
     policy: &Policy,
+    writable: &[PathBuf],
     status: &OwnedFd,
     filters: &Filters,
     hooks: Option<Hooks>,
@@ -204,7 +216,7 @@ fn start(
     })?;
     let argv = step("reading the arguments", || c_strings(&policy.argv))?;
     let env = step("reading the environment", || c_strings(&policy.env))?;
-    let landlock = step("restricting file access", landlock::restrict)?;
+    let landlock = step("restricting file access", || landlock::restrict(writable))?;
     // SECURITY: seccomp goes last of all. The steps above need system calls that
     // the filter denies, and a filter laid earlier would have to allow them to the
     // program too.

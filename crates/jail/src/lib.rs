@@ -22,7 +22,7 @@ mod wire;
 mod zygote;
 
 pub use error::{Failed, JailError};
-pub use policy::{Limits, Policy, Tree, View, Zygote};
+pub use policy::{Access, Limits, Mount, Policy, Tree, View, Zygote};
 pub use spawn::{Cell, Event, Host, Jail};
 pub use spec::{Exit, Go, Missing, Wall};
 

@@ -13,10 +13,28 @@ pub struct Tree {
     pub cell: PathBuf,
 }
 
-/// The read-only trees that every cell of one spawner sees, beyond `/usr`.
+/// What every cell of one spawner sees of the host, beyond `/usr`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct View {
+    /// Read-only, each behind an overlay.
     pub trees: Vec<Tree>,
+    pub mounts: Vec<Mount>,
+}
+
+/// A folder of the host that the caller has granted: cells see it as it is, at a path
+/// that nothing else has.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Mount {
+    pub host: PathBuf,
+    pub cell: PathBuf,
+    pub access: Access,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Access {
+    ReadOnly,
+    /// As far as the host's own permissions let the cell's uid.
+    Write,
 }
 
 /// A runtime that starts once, outside of any cell but with nothing else in reach, and
@@ -48,7 +66,7 @@ pub struct Policy {
     /// The whole environment as `NAME=value`; nothing is inherited.
     pub env: Vec<OsString>,
     pub limits: Limits,
-    /// A port of the cell's own loopback at which the server listens:
+    /// A port of the cell's own loopback at which the server listens: the one way out,
     /// [`Cell::take_door`](crate::Cell::take_door). Needs a network namespace.
     pub listen: Option<u16>,
 }

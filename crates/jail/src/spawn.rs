@@ -165,7 +165,6 @@ impl Jail {
                 .group
                 .as_ref()
                 .is_some_and(|group| group.birthplace().is_some()),
-            door: policy.listen.unwrap_or(0),
         };
         let mut fds = vec![spec.as_fd()];
         fds.extend(stdio.iter().map(AsFd::as_fd));
@@ -190,7 +189,10 @@ impl Jail {
             lease: Some(lease),
             pidfd: None,
             folders: None,
-            door: None,
+            way_out: match policy.listen {
+                Some(_) => WayOut::Expected,
+                None => WayOut::None,
+            },
             uid,
         })
     }
@@ -246,8 +248,15 @@ pub struct Cell {
     lease: Option<Lease>,
     pidfd: Option<OwnedFd>,
     folders: Option<Folders>,
-    door: Option<OwnedFd>,
+    way_out: WayOut,
     uid: Option<u32>,
+}
+
+/// The listening socket of a cell that has one.
+enum WayOut {
+    None,
+    Expected,
+    Open(OwnedFd),
 }
 
 pub struct Folders {
@@ -278,10 +287,13 @@ impl Cell {
             return Ok(Some(match Status::from_bytes(&message.bytes)? {
                 Status::Started => {
                     self.pidfd = fds.next();
-                    self.door = fds.next();
                     continue;
                 }
                 Status::Ready { missing } => {
+                    if matches!(self.way_out, WayOut::Expected) {
+                        let door = fds.next().ok_or(io::ErrorKind::InvalidData)?;
+                        self.way_out = WayOut::Open(door);
+                    }
                     let workspace = fds.next().ok_or(io::ErrorKind::InvalidData)?;
                     self.folders = Some(Folders {
                         workspace,
@@ -308,6 +320,14 @@ impl Cell {
             .map(|folders| folders.workspace.as_fd())
     }
 
+    /// The socket at which the cell's program finds the server, once it is ready; non-blocking.
+    pub fn take_door(&mut self) -> Option<OwnedFd> {
+        match std::mem::replace(&mut self.way_out, WayOut::None) {
+            WayOut::Open(door) => Some(door),
+            _ => None,
+        }
+    }
+
     /// Lets go of the cell's folders, unless its use is read from them. Whoever holds
     /// them last pays for their end.
     pub fn close_folders(&mut self) {
@@ -323,11 +343,6 @@ impl Cell {
     /// The host uid that owns the cell's files, if it is not the server's own.
     pub fn uid(&self) -> Option<u32> {
         self.uid
-    }
-
-    /// The listening socket at the port that the policy named, once the cell is ready.
-    pub fn take_door(&mut self) -> Option<OwnedFd> {
-        self.door.take()
     }
 
     /// Starts the program, once and if the walls stand that `go` asks for. A waiting

@@ -238,16 +238,6 @@ impl Spawner {
                 self.enter_network(request.slot)
             })?;
         }
-        let door = match request.door {
-            0 => None,
-            port => Some(step("opening the cell's door", || {
-                // SECURITY: without a network of its own this would be the host's.
-                if missing.iter().any(|m| m.wall == Wall::Network) {
-                    return Err(io::Error::from_raw_os_error(libc::ENETDOWN));
-                }
-                side::listen(port)
-            })?),
-        };
         if let Err(errno) = self.root.lay_overlays(request.slot) {
             missing.push(Missing {
                 wall: Wall::Overlay,
@@ -280,9 +270,8 @@ impl Spawner {
             }
             Cloned::Parent { pidfd } => {
                 let message = Status::Started.to_bytes();
-                let fds = [&pidfd].into_iter().chain(&door).map(AsFd::as_fd);
                 // A server that is gone needs no answer: the cell ends by itself.
-                let _ = wire::send(parts.status.as_fd(), &message, &fds.collect::<Vec<_>>());
+                let _ = wire::send(parts.status.as_fd(), &message, &[pidfd.as_fd()]);
                 Ok(Served::Spawner)
             }
         }

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 use self::codec::{Reader, Writer, garbled, read_memory_file};
 use crate::error::Failed;
-use crate::policy::{Limits, Policy, Tree, View, Zygote};
+use crate::policy::{Access, Limits, Mount, Policy, Tree, View, Zygote};
 
 /// What a spawner is told once, before it builds its root.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,14 +43,12 @@ pub struct SpawnRequest {
     pub processors: u32,
     /// The descriptors end with the group to start it in, before those to join by.
     pub birthplace: bool,
-    /// A port of the cell's loopback to listen at for the server; 0 for none.
-    pub door: u16,
 }
 
 /// What comes back on a cell's status socket.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Status {
-    /// From the spawner, with a pidfd and, if one was asked for, a listening socket.
+    /// From the spawner, with a pidfd.
     Started,
     /// From init, with the workspace and, if there is one, the cell's /proc.
     Ready { missing: Vec<Missing> },
@@ -156,6 +154,12 @@ impl SpawnerSpec {
             out.bytes(tree.host.as_os_str().as_bytes());
             out.bytes(tree.cell.as_os_str().as_bytes());
         }
+        out.number(self.view.mounts.len() as u64);
+        for mount in &self.view.mounts {
+            out.bytes(mount.host.as_os_str().as_bytes());
+            out.bytes(mount.cell.as_os_str().as_bytes());
+            mount.access.write(&mut out);
+        }
         out.number(self.sweep.len() as u64);
         for path in &self.sweep {
             out.bytes(path.as_os_str().as_bytes());
@@ -186,6 +190,13 @@ impl SpawnerSpec {
                 cell: input.text()?.into(),
             })
         })?;
+        let mounts = input.list(|input| {
+            Ok(Mount {
+                host: input.text()?.into(),
+                cell: input.text()?.into(),
+                access: Access::read(input)?,
+            })
+        })?;
         let sweep = input.list(|input| Ok(input.text()?.into()))?;
         let zygote = match input.number()? {
             0 => None,
@@ -200,7 +211,7 @@ impl SpawnerSpec {
         };
         input.end()?;
         Ok(Self {
-            view: View { trees },
+            view: View { trees, mounts },
             uid_base,
             is_grouped,
             sweep,
@@ -229,6 +240,7 @@ impl Policy {
         ] {
             out.number(number);
         }
+        out.number(self.listen.map_or(0, u64::from));
         out.into_memory_file()
     }
 
@@ -250,11 +262,27 @@ impl Policy {
                 tmp: input.number()?,
                 shm: input.number()?,
             },
-            // The spawner opens it; init has nothing to do with it.
-            listen: None,
+            listen: match input.number()? {
+                0 => None,
+                port => Some(u16::try_from(port).map_err(|_| garbled())?),
+            },
         };
         input.end()?;
         Ok(policy)
+    }
+}
+
+impl Access {
+    pub(crate) fn write(self, out: &mut Writer) {
+        out.number((self == Self::Write).into());
+    }
+
+    pub(crate) fn read(input: &mut Reader<'_>) -> io::Result<Self> {
+        match input.number()? {
+            0 => Ok(Self::ReadOnly),
+            1 => Ok(Self::Write),
+            _ => Err(garbled()),
+        }
     }
 }
 
@@ -265,7 +293,6 @@ impl SpawnRequest {
         out.number(self.memory);
         out.number(self.processors.into());
         out.number(self.birthplace.into());
-        out.number(self.door.into());
         out.0
     }
 
@@ -276,7 +303,6 @@ impl SpawnRequest {
             memory: input.number()?,
             processors: u32::try_from(input.number()?).map_err(|_| garbled())?,
             birthplace: input.number()? != 0,
-            door: u16::try_from(input.number()?).map_err(|_| garbled())?,
         };
         input.end()?;
         Ok(request)

@@ -9,7 +9,8 @@ use serde_json::Value;
 use crate::mcp::objects::Arguments;
 use crate::mcp::outputs;
 use crate::request::{
-    AskedLimits, AskedPackages, CellPath, InputFile, RequestError, RunRequest, parse_duration,
+    AskedLimits, AskedPackages, CellPath, InputFile, Network, RequestError, RunRequest,
+    parse_duration,
 };
 use crate::run::Stdin;
 use crate::store::Store;
@@ -26,8 +27,8 @@ pub struct Misfit {
     pub hint: Option<String>,
 }
 
-const KNOWN: [&str; 7] = [
-    "code", "language", "args", "stdin", "files", "packages", "timeout",
+const KNOWN: [&str; 8] = [
+    "code", "language", "args", "stdin", "files", "packages", "network", "timeout",
 ];
 
 impl Params {
@@ -64,6 +65,7 @@ impl Params {
             ..AskedLimits::default()
         };
         request = request.limits(limits).map_err(misfit)?;
+        request = request.network(network(take("network"))?);
         let stdin = match text("stdin", take("stdin"))? {
             Some(text) if !text.is_empty() => Stdin::Bytes(text.into_bytes()),
             _ => Stdin::Empty,
@@ -137,6 +139,21 @@ pub fn packages(value: Option<Value>) -> Result<AskedPackages, Misfit> {
         Some(Value::String(lock)) => AskedPackages::Lock(lock),
         Some(_) => return Err(wrong()),
     })
+}
+
+fn network(value: Option<Value>) -> Result<Network, Misfit> {
+    let wrong = || must_be("network", "a list of hosts");
+    let words = match value {
+        None => return Ok(Network::None),
+        // What a model writes when it means a list of one.
+        Some(Value::String(text)) => vec![Value::String(text)],
+        Some(Value::Array(words)) => words,
+        Some(_) => return Err(wrong()),
+    };
+    let words = words.iter().map(|word| word.as_str().ok_or_else(wrong));
+    let words = words.collect::<Result<Vec<_>, _>>()?;
+    let words = words.iter().flat_map(|word| word.split(',')).map(str::trim);
+    Network::from_words(words).map_err(|error| misfit(error.into()))
 }
 
 fn timeout(value: Option<Value>) -> Result<Option<Duration>, Misfit> {

@@ -172,6 +172,7 @@ fn text(output: &RunOutput, links: &[Link]) -> String {
         }
         None => {}
     }
+    notes.extend(output.refusals(|host| format!("Grant it with `network`: [\"{host}\"].")));
     notes.extend(output.notes.iter().cloned());
     if let Some(link) = links.first() {
         notes.push(format!(
@@ -202,6 +203,10 @@ fn hint(error: &ErrorOutput) -> Option<String> {
         "memory" => "Let the program use less memory; the limit is the server's.",
         "output" => "Print less, or write to a file and print a summary.",
         "processes" => "Start fewer processes and threads.",
+        "denied" => {
+            let hint = error.hint.as_deref()?;
+            return Some(hint.replace("`--network`", "`network`"));
+        }
         "ambiguous_language" => "Name the `language`.",
         _ => return error.hint.clone(),
     };

@@ -24,6 +24,7 @@ pub fn build(
 ) -> Result<(), Failed> {
     step("mounting the shown trees", || mount_trees(root, slot))?;
     step("mounting the writable folders", || mount_writable(limits))?;
+    step("mounting the granted folders", || mount_granted(root))?;
     match mount_proc(root, slot) {
         // A container that masks parts of its /proc may not give out a whole one.
         Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
@@ -66,6 +67,18 @@ fn mount_writable(limits: &Limits) -> io::Result<()> {
     ] {
         let options = CString::new(format!("mode={mode},size={size},nr_inodes={inodes}"))?;
         mount("tmpfs", target, "tmpfs", flags, &*options)?;
+    }
+    Ok(())
+}
+
+/// No overlay: what was granted is the folder itself, with all that happens to it.
+fn mount_granted(root: &Root) -> io::Result<()> {
+    for mount in &root.mounts {
+        if mount.is_in_cells_own() {
+            // Just mounted, and nobody else's yet.
+            std::fs::create_dir_all(&mount.target)?;
+        }
+        mount_bind_recursive(Path::new("/host").join(&mount.name), &mount.target)?;
     }
     Ok(())
 }

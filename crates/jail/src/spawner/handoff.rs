@@ -120,6 +120,12 @@ fn write(spawner: &Spawner, control: &OwnedFd, successor: &Successor) -> io::Res
         out.bytes(tree.name.as_bytes());
         out.bytes(tree.target.as_os_str().as_bytes());
     }
+    out.number(root.mounts.len() as u64);
+    for mount in &root.mounts {
+        out.bytes(mount.name.as_bytes());
+        out.bytes(mount.target.as_os_str().as_bytes());
+        mount.access.write(&mut out);
+    }
     out.number(root.masks.len() as u64);
     for mask in &root.masks {
         out.bytes(mask.source.as_os_str().as_bytes());
@@ -155,9 +161,10 @@ mod inside {
     use std::path::PathBuf;
 
     use super::super::masks::Mask;
-    use super::super::root::Shown;
+    use super::super::root::{Granted, Shown};
     use super::*;
     use crate::init::Filters;
+    use crate::policy::Access;
     use crate::spec::Missing;
     use crate::spec::codec::Reader;
 
@@ -201,6 +208,13 @@ mod inside {
                 Ok(Shown {
                     name: input.string()?,
                     target: input.text()?.into(),
+                })
+            })?,
+            mounts: input.list(|input| {
+                Ok(Granted {
+                    name: input.string()?,
+                    target: input.text()?.into(),
+                    access: Access::read(input)?,
                 })
             })?,
             overlaid: HashMap::new(),

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! /host/usr, /host/t0 …   the shown trees, read-only          ┐ outside the root of
+//! /host/m0 …              granted folders, as they are        │
 //! /host/empty, /host/o    layers of overlays, and overlays    │ the cells: they are
 //! /mask/{file,folder}     what lies over parts of /proc       │ chrooted into /cell and
 //! /facts/<slot>/          files that show a cell its limits,  │ see none of these
@@ -10,7 +11,7 @@
 //! /cell                   the cells' root, read-only: /etc, /dev, and empty mount points
 //! ```
 //!
-//! Nothing of the host but the shown trees is reachable from here.
+//! Nothing of the host but the shown trees and the granted folders is reachable from here.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -29,11 +30,12 @@ use rustix::mount::{
 use super::masks::{self, Mask};
 use super::side::Side;
 use crate::error::{Failed, step};
-use crate::policy::{Limits, View};
+use crate::policy::{Access, Limits, View};
 use crate::sys;
 
 const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID;
 const TREE: u64 = READ_ONLY | libc::MOUNT_ATTR_NODEV;
+const GRANTED: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
 const DATA: u64 = TREE | libc::MOUNT_ATTR_NOEXEC;
 const DEVICE: u64 = READ_ONLY | libc::MOUNT_ATTR_NOEXEC;
 
@@ -59,6 +61,7 @@ pub struct Root {
     pub lifeline: OwnedFd,
     pub(super) alive: OwnedFd,
     pub trees: Vec<Shown>,
+    pub mounts: Vec<Granted>,
     /// The slots that have an overlay over each tree, or why they have none.
     pub(super) overlaid: HashMap<u32, Result<(), i32>>,
     pub masks: Vec<Mask>,
@@ -75,6 +78,29 @@ pub struct Shown {
     pub target: PathBuf,
 }
 
+/// A granted folder of the host in the root.
+pub struct Granted {
+    /// Its name below /host, and where it appears: `/cell/data`.
+    pub name: String,
+    pub target: PathBuf,
+    pub access: Access,
+}
+
+impl Granted {
+    /// Its path as a program sees it.
+    pub fn path(&self) -> PathBuf {
+        let path = self.target.strip_prefix("/cell").unwrap_or(&self.target);
+        Path::new("/").join(path)
+    }
+
+    /// Whether it lies in a file system that each cell has of its own.
+    pub fn is_in_cells_own(&self) -> bool {
+        ["/cell/workspace", "/cell/tmp"]
+            .iter()
+            .any(|own| self.target.starts_with(own))
+    }
+}
+
 /// The shown trees as detached mounts, each with its place.
 pub struct Opened {
     tree: OwnedFd,
@@ -83,6 +109,7 @@ pub struct Opened {
 
 enum Place {
     Overlay(PathBuf),
+    Granted(PathBuf, Access),
     Mask,
     Device(&'static str),
     Data(&'static str),
@@ -115,6 +142,14 @@ pub fn open_trees(view: &View) -> io::Result<Vec<Opened>> {
     }
     for tree in &view.trees {
         open(&tree.host, TREE, Place::Overlay(tree.cell.clone()))?;
+    }
+    for mount in &view.mounts {
+        let attributes = match mount.access {
+            Access::ReadOnly => TREE,
+            Access::Write => GRANTED,
+        };
+        let place = Place::Granted(mount.cell.clone(), mount.access);
+        open(&mount.host, attributes, place)?;
     }
     open(Path::new("/dev/null"), DEVICE, Place::Mask)?;
     for name in DEVICES {
@@ -189,7 +224,7 @@ impl Root {
             fs::create_dir("proc")?;
             side.mount_proc("/tmp/proc")
         })?;
-        let trees = step("filling the root", || fill(opened, &links))?;
+        let (trees, mounts) = step("filling the root", || fill(opened, &links))?;
         let (lifeline, alive) = step("making the lifeline", || {
             Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
         })?;
@@ -199,6 +234,7 @@ impl Root {
             lifeline,
             alive,
             trees,
+            mounts,
             overlaid: HashMap::new(),
             masks,
             processor,
@@ -288,7 +324,10 @@ impl Root {
     }
 }
 
-fn fill(opened: Vec<Opened>, links: &[(PathBuf, PathBuf)]) -> io::Result<Vec<Shown>> {
+fn fill(
+    opened: Vec<Opened>,
+    links: &[(PathBuf, PathBuf)],
+) -> io::Result<(Vec<Shown>, Vec<Granted>)> {
     for folder in ["host/empty", "mask/folder", "mask/facts", "facts", "cell"] {
         fs::create_dir_all(folder)?;
     }
@@ -317,7 +356,7 @@ fn fill(opened: Vec<Opened>, links: &[(PathBuf, PathBuf)]) -> io::Result<Vec<Sho
         symlink(target, Path::new("cell/dev").join(name))?;
     }
 
-    let mut trees = Vec::new();
+    let (mut trees, mut mounts) = (Vec::new(), Vec::new());
     for Opened { tree, place } in opened {
         let target = match place {
             Place::Overlay(path) => {
@@ -327,6 +366,21 @@ fn fill(opened: Vec<Opened>, links: &[(PathBuf, PathBuf)]) -> io::Result<Vec<Sho
                 fs::create_dir(&folder)?;
                 let target = Path::new("/cell").join(relative(&path));
                 trees.push(Shown { name, target });
+                folder
+            }
+            Place::Granted(path, access) => {
+                let name = format!("m{}", mounts.len());
+                let folder = Path::new("host").join(&name);
+                fs::create_dir(&folder)?;
+                let granted = Granted {
+                    name,
+                    target: Path::new("/cell").join(relative(&path)),
+                    access,
+                };
+                if !granted.is_in_cells_own() {
+                    fs::create_dir_all(inside(&path))?;
+                }
+                mounts.push(granted);
                 folder
             }
             Place::Mask => {
@@ -358,7 +412,7 @@ fn fill(opened: Vec<Opened>, links: &[(PathBuf, PathBuf)]) -> io::Result<Vec<Sho
     // The folder alone: the devices in it must stay devices.
     let cell = rustix::fs::open("cell", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     sys::restrict_mount(cell.as_fd(), TREE, false)?;
-    Ok(trees)
+    Ok((trees, mounts))
 }
 
 /// Makes sure that what will mask files is the null device.

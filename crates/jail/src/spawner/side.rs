@@ -2,15 +2,11 @@
 //! a while: an empty procfs, and the first network namespace.
 
 use std::io;
-use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::mount::{MountFlags, mount};
-use rustix::net::{
-    AddressFamily, RecvFlags, SocketAddrV4, SocketFlags, SocketType, bind, listen as listen_at,
-    socket_with, sockopt,
-};
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, socket_with};
 
 use crate::sys::{self, Cloned};
 use crate::wire;
@@ -88,16 +84,4 @@ pub fn open_loopback() -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None)?;
     sys::loopback_up(socket.as_fd())
-}
-
-/// A socket that listens on the loopback of the network namespace we are in. It stays
-/// there whoever holds it: so a server outside answers programs inside, and needs no relay.
-pub fn listen(port: u16) -> io::Result<OwnedFd> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
-    // The cell that had this slot before may have left connections in TIME_WAIT.
-    sockopt::set_socket_reuseaddr(&socket, true)?;
-    bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))?;
-    listen_at(&socket, 64)?;
-    Ok(socket)
 }

@@ -59,12 +59,13 @@ fn a_policy_survives_the_trip_through_its_memory_file() {
         argv: vec!["/usr/bin/python3".into(), "a b".into(), "".into()],
         env: vec!["LANG=C.UTF-8".into()],
         limits: Limits::default(),
-        listen: None,
+        listen: Some(3128),
     };
     let back = Policy::from_memory_file(policy.to_memory_file().unwrap()).unwrap();
     assert_eq!(back.argv, policy.argv);
     assert_eq!(back.env, policy.env);
     assert_eq!(back.limits, policy.limits);
+    assert_eq!(back.listen, policy.listen);
 }
 
 #[test]
@@ -73,8 +74,16 @@ fn a_spawner_spec_survives_the_trip_through_its_memory_file() {
         host: "/srv/python".into(),
         cell: "/opt/python".into(),
     };
+    let mount = Mount {
+        host: "/srv/data".into(),
+        cell: "/data".into(),
+        access: Access::Write,
+    };
     let spec = SpawnerSpec {
-        view: View { trees: vec![tree] },
+        view: View {
+            trees: vec![tree],
+            mounts: vec![mount],
+        },
         uid_base: Some(1 << 30),
         is_grouped: true,
         sweep: vec!["/sys/fs/cgroup/hotcell-1".into()],

@@ -1,0 +1,245 @@
+//! HTTP as a proxy speaks it: CONNECT, and requests for `http://` hosts.
+
+mod forward;
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http_body_util::{Either, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::ext::ReasonPhrase;
+use hyper::header::{self, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpStream;
+
+use super::dial::{DialError, Dialer};
+use super::report::{Ledger, Reason, Report};
+use super::tunnel::{self, Meter};
+use crate::plan::Egress;
+use crate::request::{Target, USUAL_PORTS};
+use forward::Counted;
+
+const HEAD_TIME: Duration = Duration::from_secs(30);
+const HEAD_BYTES: usize = 64 << 10;
+const HEAD_LINES: usize = 200;
+
+pub type Body = Either<Full<Bytes>, Counted>;
+
+/// The proxy of one run.
+pub struct Proxy {
+    pub(super) egress: Egress,
+    dialer: Dialer,
+    pub(super) ledger: Ledger,
+}
+
+/// What CONNECT was answered with; begins when the answer is sent.
+enum Tunnel {
+    Carry(OnUpgrade, TcpStream, Target),
+    /// Port 80 speaks HTTP, and is read as such: `Host` could name another.
+    Http(OnUpgrade, Target),
+}
+
+/// A request that is not carried out.
+pub enum Refusal {
+    Denied(Target, Reason),
+    Unreachable(Target, DialError),
+    Bad(&'static str),
+}
+
+impl Proxy {
+    pub fn new(egress: Egress) -> Self {
+        Self {
+            egress,
+            dialer: Dialer::default(),
+            ledger: Ledger::default(),
+        }
+    }
+
+    pub fn report(&self) -> Report {
+        self.ledger.report(self.egress.transfer)
+    }
+
+    /// Serves one connection of the program to its end.
+    pub async fn attend(self: Arc<Self>, stream: TcpStream) {
+        let _ = stream.set_nodelay(true);
+        let tunnel = Mutex::new(None);
+        let answer = |request| async {
+            let answer = self.answer(request, &tunnel).await;
+            Ok::<_, Infallible>(answer.unwrap_or_else(|refusal| self.refuse(refusal)))
+        };
+        let serving = server()
+            .serve_connection(TokioIo::new(stream), service_fn(answer))
+            .with_upgrades();
+        // A connection that breaks has been answered as far as it could be.
+        let _ = serving.await;
+        let tunnel = tunnel.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match tunnel {
+            Some(Tunnel::Carry(upgrade, server, target)) => {
+                if let Ok(client) = upgrade.await {
+                    self.carry(client, server, target).await;
+                }
+            }
+            Some(Tunnel::Http(upgrade, target)) => {
+                if let Ok(client) = upgrade.await {
+                    self.read_inside(client, target).await;
+                }
+            }
+            None => {}
+        }
+    }
+
+    async fn answer(
+        self: &Arc<Self>,
+        mut request: Request<Incoming>,
+        tunnel: &Mutex<Option<Tunnel>>,
+    ) -> Result<Response<Body>, Refusal> {
+        if request.method() != Method::CONNECT {
+            let target = self.target_of(&request)?;
+            return self.forward(request, target).await;
+        }
+        let target = self.read_target(&request, None)?;
+        let upgrade = hyper::upgrade::on(&mut request);
+        let wanted = match target.port {
+            80 => {
+                self.check(&target)?;
+                Tunnel::Http(upgrade, target)
+            }
+            _ => {
+                let stream = self.dial(&target).await?;
+                Tunnel::Carry(upgrade, stream, target)
+            }
+        };
+        *tunnel.lock().unwrap_or_else(PoisonError::into_inner) = Some(wanted);
+        Ok(Response::new(Either::Left(Full::default())))
+    }
+
+    async fn carry(&self, client: Upgraded, server: TcpStream, target: Target) {
+        let meter = Meter {
+            sent: &self.ledger.sent,
+            received: &self.ledger.received,
+            most: self.egress.transfer,
+        };
+        let carried = tunnel::carry(TokioIo::new(client), server, &target, meter).await;
+        if let Err(reason) = carried {
+            self.ledger.deny(&target.to_string(), None, reason);
+        }
+    }
+
+    /// Serves the requests inside a tunnel to port 80.
+    async fn read_inside(self: &Arc<Self>, client: Upgraded, target: Target) {
+        let answer = |request: Request<Incoming>| async {
+            let answer = match says_another(&request, &target) {
+                true => Err(Refusal::Denied(target.clone(), Reason::OtherHostHeader)),
+                false => self.forward(request, target.clone()).await,
+            };
+            Ok::<_, Infallible>(answer.unwrap_or_else(|refusal| self.refuse(refusal)))
+        };
+        let _ = server().serve_connection(client, service_fn(answer)).await;
+    }
+
+    /// The host of a request for a whole URL.
+    fn target_of(&self, request: &Request<Incoming>) -> Result<Target, Refusal> {
+        match request.uri().scheme_str() {
+            Some("http") => self.read_target(request, Some(80)),
+            Some(_) => Err(Refusal::Bad(
+                "this proxy forwards http:// alone; use CONNECT for https://",
+            )),
+            None => Err(Refusal::Bad(
+                "this is a proxy: it is asked for whole URLs, or with CONNECT",
+            )),
+        }
+    }
+
+    /// SECURITY: the host is read here alone; hyper's own reading of it is never used.
+    fn read_target(
+        &self,
+        request: &Request<Incoming>,
+        usual: Option<u16>,
+    ) -> Result<Target, Refusal> {
+        let authority = request.uri().authority().map_or("", |it| it.as_str());
+        Target::parse(authority, usual).map_err(|_| {
+            self.ledger.deny(authority, None, Reason::BadHost);
+            Refusal::Bad("this is not a host that can be asked for")
+        })
+    }
+
+    fn check(&self, target: &Target) -> Result<(), Refusal> {
+        match self.egress.network.allows(target) {
+            true => Ok(()),
+            false => Err(Refusal::Denied(target.clone(), Reason::NotGranted)),
+        }
+    }
+
+    /// Checks, resolves, checks again and connects.
+    async fn dial(&self, target: &Target) -> Result<TcpStream, Refusal> {
+        self.check(target)?;
+        let private = self.egress.private.iter().any(|it| it.allows(target));
+        match self.dialer.dial(target, private).await {
+            Ok(stream) => {
+                self.ledger.reach(target);
+                Ok(stream)
+            }
+            Err(DialError::Private) => Err(Refusal::Denied(target.clone(), Reason::PrivateAddress)),
+            Err(error) => Err(Refusal::Unreachable(target.clone(), error)),
+        }
+    }
+
+    fn refuse(&self, refusal: Refusal) -> Response<Body> {
+        let (status, text) = match refusal {
+            Refusal::Denied(target, reason) => {
+                let grant = (reason == Reason::NotGranted).then(|| grant_for(&target));
+                self.ledger.deny(&target.to_string(), grant, reason);
+                let text = format!("{target} was refused: {}", reason.words());
+                (StatusCode::FORBIDDEN, text)
+            }
+            Refusal::Unreachable(target, error) => {
+                (StatusCode::BAD_GATEWAY, format!("{target}: {error}"))
+            }
+            Refusal::Bad(text) => (StatusCode::BAD_REQUEST, text.to_owned()),
+        };
+        let mut response = Response::new(Either::Left(Full::from(format!("hotcell: {text}\n"))));
+        *response.status_mut() = status;
+        // Many clients show nothing else of an answer to CONNECT.
+        if let Ok(phrase) = ReasonPhrase::try_from(text.into_bytes()) {
+            response.extensions_mut().insert(phrase);
+        }
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        response
+    }
+}
+
+/// Whether a request inside a tunnel to `target` is meant for another host.
+fn says_another(request: &Request<Incoming>, target: &Target) -> bool {
+    let uri = request.uri().authority().map(|it| it.as_str());
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let host = hosts.next().map(|host| host.to_str().unwrap_or("?"));
+    let names = [uri, host].into_iter().flatten();
+    let other = |name: &str| Target::parse(name, Some(80)).as_ref() != Ok(target);
+    hosts.next().is_some() || names.into_iter().any(other)
+}
+
+/// The word that grants a host.
+fn grant_for(target: &Target) -> String {
+    match USUAL_PORTS.contains(&target.port) {
+        true => target.host.to_string(),
+        false => target.to_string(),
+    }
+}
+
+fn server() -> http1::Builder {
+    let mut server = http1::Builder::new();
+    server
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME)
+        .max_buf_size(HEAD_BYTES)
+        .max_headers(HEAD_LINES)
+        .preserve_header_case(true);
+    server
+}

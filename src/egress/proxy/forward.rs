@@ -1,0 +1,169 @@
+//! One plain request on its way to the host it is for, and the answer back.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http_body_util::Either;
+use hyper::body::{Bytes, Frame, Incoming, SizeHint};
+use hyper::client::conn::http1;
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Request, Response, Uri};
+use hyper_util::rt::TokioIo;
+use tokio::task::JoinHandle;
+
+use super::super::dial::DialError;
+use super::super::report::Ledger;
+use super::{Body, HEAD_BYTES, HEAD_LINES, Proxy, Refusal};
+use crate::request::Target;
+
+/// Headers that belong to a connection, not to what goes through it.
+const OF_THE_CONNECTION: [&str; 9] = [
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+impl Proxy {
+    /// Sends a request on over a connection of its own: every one is checked and
+    /// dialled anew, however many came through one connection of the program.
+    pub(super) async fn forward(
+        self: &Arc<Self>,
+        request: Request<Incoming>,
+        target: Target,
+    ) -> Result<Response<Body>, Refusal> {
+        let stream = self.dial(&target).await?;
+        let broken = |error: hyper::Error| {
+            let error = DialError::Connect(std::io::Error::other(error));
+            Refusal::Unreachable(target.clone(), error)
+        };
+        let (mut sender, connection) = http1::Builder::new()
+            .max_buf_size(HEAD_BYTES)
+            .max_headers(HEAD_LINES)
+            .preserve_header_case(true)
+            .handshake(TokioIo::new(stream))
+            .await
+            .map_err(broken)?;
+        let driver = Driver(tokio::spawn(async move {
+            // What breaks it, the answer tells.
+            let _ = connection.await;
+        }));
+        let (mut parts, body) = request.into_parts();
+        parts.uri = origin_form(&parts.uri);
+        strip(&mut parts.headers);
+        let host = HeaderValue::try_from(target.authority(80));
+        let host = host.map_err(|_| Refusal::Bad("this is not a host that can be asked for"))?;
+        parts.headers.insert(header::HOST, host);
+        let body = Counted {
+            inner: body,
+            proxy: self.clone(),
+            direction: Direction::Out,
+            _driver: None,
+        };
+        let sending = sender.send_request(Request::from_parts(parts, body));
+        let (mut parts, body) = sending.await.map_err(broken)?.into_parts();
+        strip(&mut parts.headers);
+        let body = Counted {
+            inner: body,
+            proxy: self.clone(),
+            direction: Direction::In,
+            _driver: Some(driver),
+        };
+        Ok(Response::from_parts(parts, Either::Right(body)))
+    }
+}
+
+/// The path alone, as one asks the host itself.
+fn origin_form(uri: &Uri) -> Uri {
+    let path = uri.path_and_query().cloned();
+    path.map(Uri::from).unwrap_or_default()
+}
+
+/// Takes out what is between us and one neighbour.
+fn strip(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        // How long the body is must stay what hyper has read.
+        .filter(|name| name != header::CONTENT_LENGTH)
+        .collect();
+    for name in named {
+        headers.remove(name);
+    }
+    for name in OF_THE_CONNECTION {
+        headers.remove(name);
+    }
+}
+
+/// A connection at work, which ends with its owner.
+struct Driver(JoinHandle<()>);
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// A body whose bytes are counted as they pass.
+pub struct Counted {
+    inner: Incoming,
+    proxy: Arc<Proxy>,
+    direction: Direction,
+    /// What feeds it.
+    _driver: Option<Driver>,
+}
+
+#[derive(Clone, Copy)]
+enum Direction {
+    In,
+    Out,
+}
+
+impl Counted {
+    fn fits(&self, bytes: usize) -> bool {
+        let Ledger { sent, received, .. } = &self.proxy.ledger;
+        let count = match self.direction {
+            Direction::In => received,
+            Direction::Out => sent,
+        };
+        count.add(bytes, self.proxy.egress.transfer)
+    }
+}
+
+impl hyper::body::Body for Counted {
+    type Data = Bytes;
+    type Error = Box<dyn std::error::Error + Send + Sync>;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let frame = Pin::new(&mut self.inner).poll_frame(context);
+        if let Poll::Ready(Some(Ok(frame))) = &frame
+            && let Some(data) = frame.data_ref()
+            && !self.fits(data.len())
+        {
+            return Poll::Ready(Some(
+                Err("the run has moved as many bytes as it may".into()),
+            ));
+        }
+        frame.map_err(Into::into)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
