@@ -81,10 +81,10 @@ struct File {
     env: EnvTable,
     mount: Vec<MountTable>,
     /// Used where runtimes are fetched; here they are only checked.
-    #[expect(dead_code, reason = "read by `fetch`")]
-    auto_install: bool,
-    #[expect(dead_code, reason = "read by `packages`")]
-    packages: crate::packages::Table,
+    #[serde(rename = "auto_install")]
+    _auto_install: bool,
+    #[serde(rename = "packages")]
+    _packages: crate::packages::Table,
 }
 
 #[derive(Default, Deserialize)]

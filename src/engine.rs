@@ -138,6 +138,14 @@ impl Engine {
         }
     }
 
+    /// Keeps packages here, whatever the configuration says.
+    pub fn with_packages(mut self, folder: Option<PathBuf>) -> Self {
+        if let Some(folder) = folder {
+            self.packages = self.packages.in_folder(folder);
+        }
+        self
+    }
+
     /// Keeps cells waiting for programs to come.
     pub fn with_pools(self, size: usize) -> Self {
         Self {
@@ -381,6 +389,12 @@ impl Engine {
                 })
             }
         }
+    }
+
+    /// Whether a language can run on this host.
+    pub fn can_run(&self, language: &str) -> bool {
+        let definition = self.registry.find(language);
+        definition.is_ok_and(|it| Runtime::find(it, &self.around).is_ok())
     }
 
     pub fn packages(&self) -> &Packages {

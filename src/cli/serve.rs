@@ -15,7 +15,8 @@ use super::{BAD_INPUT, OUR_FAILURE, complain};
 use crate::cell::Requirement;
 use crate::engine::QueueSize;
 use crate::mcp::{
-    Catalog, CodeRunner, Identity, Languages, Outputs, RunSettings, RunTool, Runner, Server, stdio,
+    Catalog, CodeRunner, CodeRunnerMcp, Identity, Languages, Outputs, RunSettings, RunTool, Runner,
+    Server, stdio,
 };
 use crate::publish::Folder;
 use crate::request::{Network, RequestError, parse_count, parse_duration, parse_size};
@@ -164,6 +165,7 @@ fn build(arguments: &Arguments) -> Result<(Arc<Server>, Option<Folder>), Request
             running: count(&arguments.max_runs, usual.running)?,
             waiting: count(&arguments.max_queue, usual.waiting)?,
         },
+        packages: arguments.stand_in.and_then(StandIn::packages),
         pool: arguments
             .pool
             .map_or(RunSettings::default().pool, Into::into),
@@ -188,6 +190,13 @@ fn build(arguments: &Arguments) -> Result<(Arc<Server>, Option<Folder>), Request
     let identity = match arguments.stand_in {
         Some(other @ StandIn::CodeRunner) => {
             catalog.add_tool(CodeRunner(runner));
+            other.identity()
+        }
+        Some(other @ StandIn::CodeRunnerMcp) => {
+            let settings = Arc::new(stand_in::settings()?);
+            for kind in settings.tools.clone() {
+                catalog.add_tool(CodeRunnerMcp::new(runner.clone(), settings.clone(), kind));
+            }
             other.identity()
         }
         None => {

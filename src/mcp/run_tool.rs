@@ -4,6 +4,7 @@ mod params;
 mod recorder;
 mod render;
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -39,6 +40,8 @@ pub struct RunSettings {
     pub budget: usize,
     /// What a call may ask to reach, if not what the configuration says.
     pub network: Option<Network>,
+    /// Where packages are kept, if not where the configuration says.
+    pub packages: Option<PathBuf>,
 }
 
 impl Default for RunSettings {
@@ -49,6 +52,7 @@ impl Default for RunSettings {
             pool: 4,
             // Some clients refuse more than 25,000 tokens; this is safely below.
             budget: 24_000,
+            packages: None,
             network: None,
         }
     }
@@ -102,7 +106,8 @@ impl Runner {
     /// The engine, made at the first call. May read files.
     pub fn engine(&self) -> &Engine {
         self.engine.get_or_init(|| {
-            let engine = Engine::new(Surroundings::from_env());
+            let engine =
+                Engine::new(Surroundings::from_env()).with_packages(self.settings.packages.clone());
             let engine = engine.with_ceiling(self.settings.network.clone());
             engine.with_pools(self.settings.pool)
         })

@@ -218,10 +218,10 @@ impl Gateway {
         let mut response = Response::new(body);
         *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
         for name in [CONTENT_LENGTH, CONTENT_RANGE, ACCEPT_RANGES] {
-            if let Some(value) = upstream.headers().get(name.as_str()) {
-                if let Ok(value) = hyper::header::HeaderValue::from_bytes(value.as_bytes()) {
-                    response.headers_mut().insert(name, value);
-                }
+            let value = upstream.headers().get(name.as_str());
+            let value = value.map(|value| hyper::header::HeaderValue::from_bytes(value.as_bytes()));
+            if let Some(Ok(value)) = value {
+                response.headers_mut().insert(name, value);
             }
         }
         if request.method() == Method::HEAD {

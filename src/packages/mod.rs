@@ -21,6 +21,7 @@ mod store;
 mod table;
 mod want;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::future::Future;
 use std::path::PathBuf;
@@ -33,6 +34,7 @@ use jail::{Jail, JailError, Tree};
 use tokio::sync::mpsc;
 
 pub use self::error::{PackageError, Refused};
+pub use self::python::awaits_at_top;
 pub use self::requirement::{BadRequirement, Requirement};
 pub use self::settings::{Settings, Table};
 pub use self::store::{IN_CELL, Set, Store};
@@ -40,7 +42,7 @@ pub use self::want::{BadWish, Found, Wishes};
 use crate::cell::Requirement as Walls;
 use crate::language::{Definition, Ecosystem, Packages as How, Runtime, Surroundings};
 use crate::plan::RunPlan;
-use crate::request::RunRequest;
+use crate::request::{FileSource, RunRequest};
 use crate::run::{OutputEvent, RunResult, Stream};
 
 /// What a plan says of its packages.
@@ -70,10 +72,13 @@ pub enum Readied {
     Ended(Box<RunResult>),
 }
 
+/// Where jails come from.
+pub type Jails<'a> = dyn Fn(&[Tree]) -> Result<Arc<Jail>, JailError> + Sync + 'a;
+
 /// What it takes to install something.
 pub struct Workshop<'a> {
     /// A jail whose cells see these trees.
-    pub jail: &'a (dyn Fn(&[Tree]) -> Result<Arc<Jail>, JailError> + Sync),
+    pub jail: &'a Jails<'a>,
     pub cgroups: &'a Cgroups,
     pub requirement: Walls,
     pub events: mpsc::Sender<OutputEvent>,
@@ -116,6 +121,14 @@ impl Packages {
         }
     }
 
+    /// The same, with what is installed in this folder.
+    pub fn in_folder(self, folder: PathBuf) -> Self {
+        let mut settings = self.settings().clone();
+        settings.folder = Some(folder);
+        let settings = OnceLock::from(settings);
+        Self { settings, ..self }
+    }
+
     pub fn settings(&self) -> &Settings {
         let load = || Settings::load(self.config.as_deref(), self.cache.as_deref());
         self.settings.get_or_init(load)
@@ -149,12 +162,23 @@ impl Packages {
             };
         };
         let code = String::from_utf8_lossy(request.code());
+        // What is imported by a file beside the program is needed too.
+        let beside = request
+            .asked_files()
+            .iter()
+            .filter_map(|file| match &file.source {
+                FileSource::Bytes(bytes) if definition.owns(file.path.as_str()) => {
+                    Some(String::from_utf8_lossy(bytes))
+                }
+                _ => None,
+            });
+        let all: Vec<Cow<'_, str>> = [code].into_iter().chain(beside).collect();
         let present = |module: &str| {
             let folders = self.folders(how, runtime, around);
             want::is_present(&folders, module)
         };
         let asked = request.asked_packages();
-        let mut wishes = want::wishes(how, &code, request.asked_files(), asked, present)?;
+        let mut wishes = want::wishes(how, &all, request.asked_files(), asked, present)?;
         if !wishes.is_empty() && !self.settings().detect {
             wishes.known.clear();
             wishes.optional.clear();

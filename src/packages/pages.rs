@@ -42,7 +42,7 @@ type Keep<'a> = &'a mut dyn FnMut(&str) -> Option<String>;
 fn simple_json(text: &str, keep: Keep<'_>) -> Option<String> {
     let mut page: Value = serde_json::from_str(text).ok()?;
     page.get_mut("files")?.as_array_mut()?.retain_mut(|file| {
-        let kept = file["url"].as_str().and_then(|url| keep(url));
+        let kept = file["url"].as_str().and_then(&mut *keep);
         kept.map(|kept| file["url"] = kept.into()).is_some()
     });
     Some(page.to_string())
@@ -88,9 +88,7 @@ fn packument(text: &str, keep: Keep<'_>) -> Option<String> {
     page.get_mut("versions")?
         .as_object_mut()?
         .retain(|_, version| {
-            let kept = version["dist"]["tarball"]
-                .as_str()
-                .and_then(|url| keep(url));
+            let kept = version["dist"]["tarball"].as_str().and_then(&mut *keep);
             kept.map(|kept| version["dist"]["tarball"] = kept.into())
                 .is_some()
         });

@@ -28,6 +28,15 @@ pub enum Need {
 }
 
 impl Import {
+    /// The same with numbers that no other file has.
+    pub fn in_file(mut self, file: usize) -> Self {
+        const TRIES: usize = 1 << 20;
+        if let Need::Optional(number) | Need::Fallback(number) = &mut self.need {
+            *number += file * TRIES;
+        }
+        self
+    }
+
     /// The first part of the module's name.
     pub fn top(&self) -> &str {
         self.module.split('.').next().unwrap_or_default()
@@ -101,6 +110,28 @@ pub fn imports(code: &str) -> Vec<Import> {
         ..import
     };
     found.into_iter().map(settle).collect()
+}
+
+/// Whether a program awaits outside of any function, as notebooks let it.
+pub fn awaits_at_top(code: &str) -> bool {
+    let mut functions: Vec<usize> = Vec::new();
+    statements(code).into_iter().any(|statement| {
+        let tokens = statement.tokens.as_slice();
+        if statement.starts_line {
+            while functions.last().is_some_and(|it| *it >= statement.indent) {
+                functions.pop();
+            }
+        }
+        let awaits = functions.is_empty()
+            && match tokens {
+                [Token::Name("async"), Token::Name("for" | "with"), ..] => true,
+                tokens => tokens.contains(&Token::Name("await")),
+            };
+        if let [Token::Name("def"), ..] | [Token::Name("async"), Token::Name("def"), ..] = tokens {
+            functions.push(statement.indent);
+        }
+        awaits
+    })
 }
 
 /// The kind of block that a line opens, if it opens one. `earlier` is the block at

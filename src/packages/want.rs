@@ -76,10 +76,11 @@ impl Wishes {
     }
 }
 
-/// What `code` needs. `present` says whether the runtime has a module already.
+/// What a program needs: its own text is the first of `code`, and files of its language beside
+/// it follow. `present` says whether the runtime has a module already.
 pub fn wishes(
     how: &How,
-    code: &str,
+    code: &[impl AsRef<str>],
     files: &[InputFile],
     asked: &AskedPackages,
     present: impl Fn(&str) -> bool,
@@ -114,7 +115,7 @@ pub fn wishes(
         wishes.named.extend(script::list(name, &text, how.from)?);
     }
     let block = match how.from {
-        Ecosystem::Pypi => script::block(code)?,
+        Ecosystem::Pypi => script::block(code.first().map_or("", AsRef::as_ref))?,
         Ecosystem::Npm => None,
     };
     match block {
@@ -140,13 +141,18 @@ pub fn wishes(
 }
 
 fn python_imports(
-    code: &str,
+    code: &[impl AsRef<str>],
     is_own: &impl Fn(&str) -> bool,
     present: &impl Fn(&str) -> bool,
     wishes: &mut Wishes,
 ) {
     const PYPI: Ecosystem = Ecosystem::Pypi;
-    let imports = python::imports(code);
+    let mut imports = Vec::new();
+    for (at, text) in code.iter().enumerate() {
+        // The numbers of its tries are a file's own.
+        let own = python::imports(text.as_ref()).into_iter();
+        imports.extend(own.map(|it| it.in_file(at)));
+    }
     // The tries whose first choice is here or can be had: their second is not needed.
     let mut served = Vec::new();
     let mut here_too = Vec::new();
@@ -214,8 +220,11 @@ fn python_imports(
     }
 }
 
-fn node_imports(code: &str, is_own: &impl Fn(&str) -> bool, wishes: &mut Wishes) {
-    for package in javascript::packages(code) {
+fn node_imports(code: &[impl AsRef<str>], is_own: &impl Fn(&str) -> bool, wishes: &mut Wishes) {
+    for package in code
+        .iter()
+        .flat_map(|text| javascript::packages(text.as_ref()))
+    {
         if !table::is_own(Ecosystem::Npm, &package.name) && !is_own(&package.name) {
             let text = format!("{}{}", package.name, package.version);
             if let Ok(requirement) = Requirement::parse(&text, Ecosystem::Npm) {

@@ -3,6 +3,7 @@
 mod attacks;
 mod bad_input;
 mod code_runner;
+mod code_runner_mcp;
 mod compiled;
 mod doctor;
 mod error_kinds;
@@ -13,6 +14,7 @@ mod hostile_server;
 mod languages;
 mod limits;
 mod mcp;
+mod packages;
 mod proof;
 mod raw;
 mod readme;

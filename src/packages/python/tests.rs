@@ -143,3 +143,25 @@ fn any_text_is_read_without_a_panic() {
     }
     assert_eq!(plain(")))\nimport a"), ["a"]);
 }
+
+#[test]
+fn an_await_outside_of_every_function_is_noticed() {
+    for code in [
+        "await f()",
+        "x = 1\nprint(await f())",
+        "async with a as b:\n    pass",
+        "if x:\n    await f()",
+        "async def f():\n    pass\nawait f()",
+    ] {
+        assert!(awaits_at_top(code), "{code}");
+    }
+    for code in [
+        "async def f():\n    await g()",
+        "'await x'",
+        "# await x",
+        "async def f(): await g()",
+        "def f():\n    async def g():\n        await h()\n    return g\nx = 1",
+    ] {
+        assert!(!awaits_at_top(code), "{code}");
+    }
+}

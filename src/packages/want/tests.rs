@@ -6,7 +6,7 @@ fn how() -> How {
 }
 
 fn wanted(code: &str, asked: &AskedPackages) -> Wishes {
-    wishes(&how(), code, &[], asked, |module| module == "here").unwrap()
+    wishes(&how(), &[code], &[], asked, |module| module == "here").unwrap()
 }
 
 fn names(found: &[Found]) -> Vec<String> {
@@ -24,7 +24,7 @@ fn what_is_there_already_is_not_wanted() {
     ];
     let own = wishes(
         &how(),
-        "import helper, pkg.a",
+        &["import helper, pkg.a"],
         &files,
         &AskedPackages::Detect,
         |_| false,
@@ -35,7 +35,7 @@ fn what_is_there_already_is_not_wanted() {
 #[test]
 fn what_is_there_is_installed_too_if_anything_is() {
     let here = |module: &str| module == "numpy";
-    let wishes = |code| super::wishes(&how(), code, &[], &AskedPackages::Detect, here).unwrap();
+    let wishes = |code| super::wishes(&how(), &[code], &[], &AskedPackages::Detect, here).unwrap();
     assert!(wishes("import numpy").is_empty());
     assert_eq!(
         names(&wishes("import numpy, sklearn").known),
@@ -141,7 +141,7 @@ fn a_block_and_a_list_name_packages_too() {
     )];
     let found = wishes(
         &how(),
-        "import rich, odd",
+        &["import rich, odd"],
         &files,
         &AskedPackages::Detect,
         |_| false,
@@ -159,14 +159,14 @@ fn a_block_and_a_list_name_packages_too() {
         CellPath::parse("requirements.txt").unwrap(),
         "--index-url http://x\n",
     )];
-    assert!(wishes(&how(), "", &files, &AskedPackages::Detect, |_| false).is_err());
+    assert!(wishes(&how(), &[""], &files, &AskedPackages::Detect, |_| false).is_err());
 }
 
 #[test]
 fn too_many_packages_are_refused() {
     let many = AskedPackages::List((0..5000).map(|n| format!("p{n}")).collect());
     assert_eq!(
-        wishes(&how(), "", &[], &many, |_| false),
+        wishes(&how(), &[""], &[], &many, |_| false),
         Err(BadWish::TooMany(5000))
     );
 }
