@@ -45,7 +45,10 @@ pub fn text(result: &Value) -> &str {
 
 fn tools(client: &mut Stdio) -> Vec<Value> {
     let listed = client.request("tools/list", json!({}));
-    listed["result"]["tools"].as_array().expect("tools").clone()
+    let mut tools = listed["result"]["tools"].as_array().expect("tools").clone();
+    // Python's first.
+    tools.sort_by_key(|tool| std::cmp::Reverse(tool["name"].to_string()));
+    tools
 }
 
 fn names(client: &mut Stdio) -> Vec<String> {

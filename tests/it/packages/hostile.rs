@@ -398,20 +398,28 @@ fn pkg07_a_wheel_writes_into_its_own_folder_only() {
     }
     // A path file is code, and runs in the program's cell at most; a script named like a runtime is none.
     let files = [
-        ("pathy.py", "WORD = 1\n"),
+        ("pathwheel.py", "WORD = 1\n"),
         (
-            "pathy.pth",
+            "pathwheel.pth",
             &format!("import os; os.system('touch {}')\n", mark.display()),
         ),
-        ("pathy-1.0.data/scripts/python3", "#!/bin/sh\necho BREACH\n"),
+        (
+            "pathwheel-1.0.data/scripts/python3",
+            "#!/bin/sh\necho BREACH\n",
+        ),
     ];
-    registry.add("pathy", "1.0", OLD, &wheel("pathy", "1.0", &files, &[]));
+    registry.add(
+        "pathwheel",
+        "1.0",
+        OLD,
+        &wheel("pathwheel", "1.0", &files, &[]),
+    );
     let answer = run(
         &hotcell,
         &registry,
         &[
             "-c",
-            "import pathy, subprocess; print(pathy.WORD, subprocess.check_output(['python3', '-c', 'print(2)']))",
+            "import pathwheel, subprocess; print(pathwheel.WORD, subprocess.check_output(['python3', '-c', 'print(2)']))",
         ],
     );
     assert_eq!(answer.out(), "1 b'2\\n'\n", "{}", answer.err());
