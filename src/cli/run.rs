@@ -16,8 +16,8 @@ use crate::language::Surroundings;
 use crate::output::{RunOutput, Verdict};
 use crate::plan::RunPlan;
 use crate::request::{
-    AskedLimits, AskedPackages, InputFile, Network, RequestError, RunRequest, check_variable,
-    parse_count, parse_cpus, parse_duration, parse_mount, parse_size,
+    AskedLimits, AskedPackages, InputFile, Network, RequestError, RunRequest, check_mount,
+    check_variable, parse_count, parse_cpus, parse_duration, parse_mount, parse_size,
 };
 use crate::run::{OutputEvent, RunResult, StartError, Stdin, Stream, Surface};
 
@@ -35,8 +35,14 @@ Exit codes:
 #[derive(clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Arguments {
-    /// The program's file; without it and without -c, standard input is the program
+    /// The program's file, or a language; without it and without -c, standard input is the program
     file: Option<PathBuf>,
+    /// After a language: the program itself
+    #[arg(value_name = "CODE", conflicts_with_all = ["code", "program"])]
+    inline: Option<String>,
+    /// The program's file, where the first word is a language
+    #[arg(short = 'f', value_name = "FILE", conflicts_with = "code")]
+    program: Option<PathBuf>,
     /// The program itself
     #[arg(short, long, value_name = "CODE", conflicts_with = "file")]
     code: Option<String>,
@@ -52,6 +58,9 @@ pub struct Arguments {
     /// A package to install before, as in requests or 'numpy<3'; what is imported comes by itself (repeat for more)
     #[arg(long = "package", value_name = "NAME", group = "naming")]
     packages: Vec<String>,
+    /// The same as a JSON object of imports and packages
+    #[arg(short = 'p', long = "packages", value_name = "JSON", group = "naming")]
+    package_map: Option<String>,
     /// The file with a lock from an earlier result: exactly those packages
     #[arg(long, value_name = "FILE", group = "naming")]
     lock: Option<PathBuf>,
@@ -67,6 +76,11 @@ pub struct Arguments {
     /// A folder of the host that it sees as it is, read-only with :ro (repeat for more)
     #[arg(long = "mount", value_name = "HOST:CELL[:ro]")]
     mounts: Vec<String>,
+    /// The same as --mount, in two words
+    #[arg(long, value_name = "HOST", hide = true)]
+    nodefs_root: Option<PathBuf>,
+    #[arg(long, value_name = "CELL", hide = true, requires = "nodefs_root")]
+    nodefs_mount: Option<String>,
     /// End the program after this time, as in 30, 1m, 1500ms [default: 30s]
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     timeout: Option<String>,
@@ -152,7 +166,12 @@ pub fn main(arguments: Arguments, engine: Option<Engine>) -> ExitCode {
 
 /// What to run, and whether our standard input is the program's.
 fn prepare(engine: &Engine, arguments: &Arguments) -> Result<(RunPlan, bool), Rejected> {
-    let (code, name, stdin) = read_code(arguments)?;
+    // A file of that name comes first; nobody has one called `py`.
+    let first = arguments.file.as_deref().filter(|file| !file.exists());
+    let named = first
+        .and_then(Path::to_str)
+        .filter(|it| engine.registry().find(it).is_ok());
+    let (code, name, stdin) = read_code(arguments, named.is_some())?;
     let number = |text: &Option<String>| text.clone();
     let limits = AskedLimits {
         timeout: number(&arguments.timeout)
@@ -187,7 +206,12 @@ fn prepare(engine: &Engine, arguments: &Arguments) -> Result<(RunPlan, bool), Re
     let network = arguments.network.iter().flat_map(|list| list.split(','));
     let network = Network::from_words(network.map(str::trim)).map_err(RequestError::from)?;
     let mounts = arguments.mounts.iter().map(|mount| parse_mount(mount));
-    let mounts = mounts.collect::<Result<Vec<_>, _>>()?;
+    let mut mounts = mounts.collect::<Result<Vec<_>, _>>()?;
+    if let Some(root) = &arguments.nodefs_root {
+        let usual = root.to_string_lossy();
+        let place = arguments.nodefs_mount.as_deref().unwrap_or(&usual);
+        mounts.push(check_mount(root, place, jail::Access::Write)?);
+    }
     let mut request = RunRequest::new(code)?
         .args(arguments.arguments.iter().cloned())?
         .env(env)?
@@ -197,7 +221,7 @@ fn prepare(engine: &Engine, arguments: &Arguments) -> Result<(RunPlan, bool), Re
         .limits(limits)?
         .mounts(mounts)?
         .network(network);
-    if let Some(language) = &arguments.language {
+    if let Some(language) = arguments.language.as_deref().or(named) {
         request = request.language(language);
     }
     if let Some(name) = name {
@@ -213,6 +237,14 @@ fn asked_packages(arguments: &Arguments) -> Result<AskedPackages, RequestError> 
             source,
         })?;
         return Ok(AskedPackages::Lock(text));
+    }
+    if let Some(map) = &arguments.package_map {
+        let read = serde_json::from_str(map).map(AskedPackages::Map);
+        return read.map_err(|_| RequestError::BadNumber {
+            value: map.clone(),
+            expected: "a JSON object of imports and packages",
+            example: "{\"sklearn\": \"scikit-learn\"}",
+        });
     }
     Ok(
         match (arguments.no_packages, arguments.packages.is_empty()) {
@@ -230,12 +262,26 @@ fn own_variable(name: &str) -> Result<(String, String), RequestError> {
 }
 
 /// The program, its name if it has one, and whether our standard input is left for it to read.
-fn read_code(arguments: &Arguments) -> Result<(Vec<u8>, Option<&Path>, bool), RequestError> {
+fn read_code(
+    arguments: &Arguments,
+    is_language: bool,
+) -> Result<(Vec<u8>, Option<&Path>, bool), RequestError> {
     let ours = Path::new("-");
-    match (
-        &arguments.code,
-        arguments.file.as_deref().filter(|file| *file != ours),
-    ) {
+    if let Some(inline) = arguments.inline.as_deref().filter(|_| is_language) {
+        return Ok((inline.as_bytes().to_vec(), None, true));
+    }
+    if let Some(inline) = &arguments.inline {
+        // Nothing is guessed: the first word is neither a file nor a language.
+        return Err(RequestError::HostFile {
+            path: arguments.file.clone().unwrap_or_else(|| inline.into()),
+            source: io::ErrorKind::NotFound.into(),
+        });
+    }
+    let file = match is_language {
+        true => arguments.program.as_deref(),
+        false => arguments.program.as_deref().or(arguments.file.as_deref()),
+    };
+    match (&arguments.code, file.filter(|file| *file != ours)) {
         (Some(code), _) => Ok((code.clone().into_bytes(), None, true)),
         (None, Some(file)) => {
             let code = std::fs::read(file).map_err(|source| RequestError::HostFile {
@@ -244,9 +290,7 @@ fn read_code(arguments: &Arguments) -> Result<(Vec<u8>, Option<&Path>, bool), Re
             })?;
             Ok((code, Some(file), true))
         }
-        (None, None) if arguments.file.is_none() && io::stdin().is_terminal() => {
-            Err(RequestError::EmptyCode)
-        }
+        (None, None) if file.is_none() && io::stdin().is_terminal() => Err(RequestError::EmptyCode),
         (None, None) => {
             let mut code = Vec::new();
             let read = io::stdin().lock().read_to_end(&mut code);

@@ -64,9 +64,9 @@ fn b1_b3_b4_packages_are_installed_by_import_by_map_and_unasked() {
         return;
     }
     let registry = Registry::start();
-    registry.add(
+    registry.add_file(
         "oddly-named",
-        "1.0",
+        "oddly_named-1.0-py3-none-any.whl",
         OLD,
         &wheel(
             "oddly_named",

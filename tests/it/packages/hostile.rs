@@ -403,10 +403,7 @@ fn pkg07_a_wheel_writes_into_its_own_folder_only() {
             "pathwheel.pth",
             &format!("import os; os.system('touch {}')\n", mark.display()),
         ),
-        (
-            "pathwheel-1.0.data/scripts/python3",
-            "#!/bin/sh\necho BREACH\n",
-        ),
+        ("pathwheel-1.0.data/scripts/sh", "#!/bin/sh\necho BREACH\n"),
     ];
     registry.add(
         "pathwheel",
@@ -419,7 +416,7 @@ fn pkg07_a_wheel_writes_into_its_own_folder_only() {
         &registry,
         &[
             "-c",
-            "import pathwheel, subprocess; print(pathwheel.WORD, subprocess.check_output(['python3', '-c', 'print(2)']))",
+            "import pathwheel, subprocess; print(pathwheel.WORD, subprocess.check_output(['sh', '-c', 'echo 2']))",
         ],
     );
     assert_eq!(answer.out(), "1 b'2\\n'\n", "{}", answer.err());
