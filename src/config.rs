@@ -17,16 +17,24 @@
 //! host = "/srv/data"
 //! cell = "/data"
 //! write = false
+//!
+//! [[secret]]                         # a program sees a placeholder in $API_KEY; the value goes to the hosts alone
+//! name = "API_KEY"
+//! hosts = ["api.example.com"]
+//! env = "API_KEY"                    # hotcell's own variable that has the value; or: file = "/path"
+//! header = "Authorization: Bearer {secret}"   # added to requests that have none
 //! ```
+
+mod file;
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use jail::{Access, Mount};
-use serde::Deserialize;
 
-use crate::plan::Egress;
+use self::file::{File, Words};
+use crate::plan::{Egress, Header, Hidden, Secret};
 use crate::request::{
     BadGrant, Network, Pattern, RequestError, RunRequest, add_mounts, check_mount, check_variable,
     parse_size,
@@ -43,6 +51,9 @@ pub struct Config {
     transfer: Option<u64>,
     mounts: Vec<Mount>,
     env: Vec<(String, String)>,
+    secrets: Vec<Secret>,
+    /// Secrets that have no value here, and why.
+    missing: Vec<(Vec<Pattern>, String)>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -74,50 +85,6 @@ impl BeyondCeiling {
     }
 }
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct File {
-    network: NetworkTable,
-    env: EnvTable,
-    mount: Vec<MountTable>,
-    /// Used where runtimes are fetched; here they are only checked.
-    #[serde(rename = "auto_install")]
-    _auto_install: bool,
-    #[serde(rename = "packages")]
-    _packages: crate::packages::Table,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct NetworkTable {
-    allow: Option<Words>,
-    private: Vec<String>,
-    transfer: Option<String>,
-}
-
-/// One word or a list.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Words {
-    One(String),
-    Many(Vec<String>),
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct EnvTable {
-    pass: Vec<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct MountTable {
-    host: PathBuf,
-    cell: String,
-    #[serde(default)]
-    write: bool,
-}
-
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -128,6 +95,8 @@ impl Default for Config {
             transfer: None,
             mounts: Vec::new(),
             env: Vec::new(),
+            secrets: Vec::new(),
+            missing: Vec::new(),
         }
     }
 }
@@ -174,6 +143,35 @@ impl Config {
             let mount = check_mount(&table.host, &table.cell, access).map_err(request)?;
             add_mounts(&mut config.mounts, [mount]).map_err(request)?;
         }
+        for table in file.secret {
+            check_variable(&table.name, "").map_err(request)?;
+            let hosts = table
+                .hosts
+                .iter()
+                .map(|host| Pattern::parse(host).map_err(grant));
+            let hosts = hosts.collect::<Result<Vec<_>, _>>()?;
+            let header = match &table.header {
+                Some(text) => Some(Header::parse(text).ok_or_else(|| {
+                    format!(
+                        "secret `{}`: its header is not `Name: value with {{secret}}`",
+                        table.name
+                    )
+                })?),
+                None => None,
+            };
+            match table.value() {
+                Ok(value) => config.secrets.push(Secret {
+                    name: table.name,
+                    placeholder: String::new(),
+                    value: Hidden::new(&value),
+                    hosts,
+                    header,
+                }),
+                Err(why) => config
+                    .missing
+                    .push((hosts, format!("secret `{}`: {why}", table.name))),
+            }
+        }
         for name in file.env.pass {
             check_variable(&name, "").map_err(request)?;
             if let Ok(value) = std::env::var(&name) {
@@ -193,11 +191,8 @@ impl Config {
         request.env(env)?.mounts(self.mounts.iter().cloned())
     }
 
-    /// The way out for a request for `asked`; with a note if it is narrower than that.
-    pub fn egress(
-        &self,
-        asked: &Network,
-    ) -> Result<(Option<Egress>, Option<String>), BeyondCeiling> {
+    /// The way out for a request for `asked`; with notes on what is less than that.
+    pub fn egress(&self, asked: &Network) -> Result<(Option<Egress>, Vec<String>), BeyondCeiling> {
         let network = asked
             .within(&self.ceiling)
             .map_err(|beyond| BeyondCeiling {
@@ -205,15 +200,24 @@ impl Config {
                 ceiling: self.ceiling.clone(),
             })?;
         let narrower = network != *asked;
-        let note = narrower.then(|| {
-            format!("network: {asked} was asked for, {network} is the most allowed and was used")
-        });
+        let mut notes = Vec::new();
+        if narrower {
+            notes.push(format!(
+                "network: {asked} was asked for, {network} is the most allowed and was used"
+            ));
+        }
+        let touched = |hosts: &[Pattern]| hosts.iter().any(|host| network.touches(host));
+        let missing = self.missing.iter().filter(|(hosts, _)| touched(hosts));
+        notes.extend(missing.map(|(_, why)| why.clone()));
+        let secrets = self.secrets.iter().filter(|secret| touched(&secret.hosts));
+        let secrets = secrets.map(Secret::for_run).collect();
         let egress = Egress::new(network).map(|egress| Egress {
             private: self.private.clone(),
             transfer: self.transfer.unwrap_or(egress.transfer),
+            secrets,
             ..egress
         });
-        Ok((egress, note))
+        Ok((egress, notes))
     }
 }
 
@@ -227,17 +231,17 @@ mod tests {
         let config = Config::parse(text).unwrap();
         let asked = |text: &str| config.egress(&Network::parse(text).unwrap());
         assert!(asked("none").unwrap().0.is_none());
-        let (egress, note) = asked("b.a.test").unwrap();
+        let (egress, notes) = asked("b.a.test").unwrap();
         let egress = egress.unwrap();
         assert_eq!(
-            (egress.transfer, egress.private.len(), note),
-            (1 << 20, 1, None)
+            (egress.transfer, egress.private.len(), notes.len()),
+            (1 << 20, 1, 0)
         );
-        let (egress, note) = asked("all").unwrap();
+        let (egress, notes) = asked("all").unwrap();
         assert_eq!(egress.unwrap().network.to_string(), "*.a.test");
         assert_eq!(
-            note.unwrap(),
-            "network: all was asked for, *.a.test is the most allowed and was used"
+            notes,
+            ["network: all was asked for, *.a.test is the most allowed and was used"]
         );
         let beyond = asked("b.test").unwrap_err();
         assert_eq!(beyond.hint(), "What may be granted is: *.a.test.");

@@ -6,13 +6,16 @@
 //!
 //! A host is read once ([`Target`](crate::request::Target)), compared with the grant,
 //! resolved here, and refused if any of its addresses is not public; what is dialled is
-//! the address that was checked. Only this module and `http` name hyper.
+//! the address that was checked. TLS is passed on unread, unless a secret is bound to
+//! its host ([`Authority`]). Only this module and `http` name hyper.
 
 mod address;
+mod authority;
 mod dial;
 mod hello;
 mod proxy;
 mod report;
+mod scrub;
 mod tunnel;
 mod wanted;
 
@@ -29,11 +32,15 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::plan::Egress;
 use proxy::Proxy;
 
+pub use authority::Authority;
 pub use report::{Denied, Reached, Reason, Report};
+pub use scrub::Scrubber;
 pub use wanted::wanted;
 
 /// Connections of one run at a time; more wait for one of them to end.
 const AT_A_TIME: usize = 64;
+/// And in all; then nothing listens any more.
+const IN_ALL: usize = 10_000;
 
 /// The proxy of one run. Nothing listens any more once it is dropped.
 pub struct WayOut {
@@ -45,10 +52,14 @@ pub struct WayOut {
 
 impl WayOut {
     /// Serves the program behind `door`, which does not block.
-    pub fn open(door: OwnedFd, egress: &Egress) -> io::Result<Self> {
+    pub fn open(
+        door: OwnedFd,
+        egress: &Egress,
+        authority: Option<Arc<Authority>>,
+    ) -> io::Result<Self> {
         let socket = door.try_clone()?;
         let listener = TcpListener::from_std(StdListener::from(door))?;
-        let proxy = Arc::new(Proxy::new(egress.clone()));
+        let proxy = Arc::new(Proxy::new(egress.clone(), authority));
         let task = tokio::spawn(serve(listener, proxy.clone()));
         Ok(Self {
             proxy,
@@ -73,18 +84,25 @@ impl Drop for WayOut {
 
 async fn serve(listener: TcpListener, proxy: Arc<Proxy>) {
     let mut open = JoinSet::new();
-    loop {
+    let mut accepted_in_all = 0;
+    while accepted_in_all < IN_ALL {
         if open.len() >= AT_A_TIME {
             open.join_next().await;
             continue;
         }
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => drop(open.spawn(proxy.clone().attend(stream))),
+                Ok((stream, _)) => {
+                    accepted_in_all += 1;
+                    open.spawn(proxy.clone().attend(stream));
+                }
                 // Out of descriptors, mostly: give those that we have a moment.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             },
             Some(_) = open.join_next(), if !open.is_empty() => {}
         }
     }
+    drop(listener);
+    proxy.exhausted();
+    while open.join_next().await.is_some() {}
 }

@@ -25,7 +25,7 @@ use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval_at, sleep_until, timeout};
 
 use crate::cell::{Cell, Isolation, PlaceError, Requirement, collect, export, place};
-use crate::egress::{self, WayOut};
+use crate::egress::{self, Authority, Scrubber, WayOut};
 use crate::packages::{Installed, PackageError, Refused};
 use crate::plan::{self, RunPlan};
 use crate::pool::{Pool, Waiting};
@@ -163,6 +163,12 @@ pub async fn run(
     surface: Surface,
     cancelled: impl Future<Output = ()>,
 ) -> Result<RunResult, StartError> {
+    let furnished =
+        Authority::furnish(plan).map_err(|error| StartError::WayOut(io::Error::other(error)))?;
+    let (plan, authority) = match &furnished {
+        Some((plan, authority)) => (plan, Some(authority.clone())),
+        None => (plan, None),
+    };
     let no_stdin = matches!(surface.stdin, Stdin::Empty);
     let waiting = match pool.filter(|_| no_stdin) {
         Some(pool) => timeout(SETUP, pool.take())
@@ -187,7 +193,7 @@ pub async fn run(
                 ..policy(plan)
             };
             let mut cell = Cell::start(jail, policy, theirs).await?;
-            let ready = make_ready(&mut cell, cgroups, plan, surface.requirement);
+            let ready = make_ready(&mut cell, cgroups, plan, surface.requirement, authority);
             let (isolation, way_out) = timeout(SETUP, ready)
                 .await
                 .map_err(|_| StartError::Slow)??;
@@ -200,7 +206,19 @@ pub async fn run(
         (Stream::Stdout, pipes.stdout),
         (Stream::Stderr, pipes.stderr),
     ]
-    .map(|(stream, reader)| Pump::start(stream, reader, ceiling.clone(), surface.events.clone()));
+    .map(|(stream, reader)| {
+        let scrubber = plan
+            .egress
+            .as_ref()
+            .and_then(|egress| Scrubber::new(&egress.secrets));
+        Pump::start(
+            stream,
+            reader,
+            ceiling.clone(),
+            surface.events.clone(),
+            scrubber,
+        )
+    });
     drop(surface.events);
     let feeder = pipes
         .stdin
@@ -310,6 +328,7 @@ async fn make_ready(
     cgroups: &Cgroups,
     plan: &RunPlan,
     requirement: Requirement,
+    authority: Option<Arc<Authority>>,
 ) -> Result<(Isolation, Option<WayOut>), StartError> {
     let mut missing = None;
     let mut way_out = None;
@@ -320,7 +339,8 @@ async fn make_ready(
                 missing = Some(found);
                 if let Some(egress) = &plan.egress {
                     let door = cell.take_door().ok_or(StartError::Lost)?;
-                    way_out = Some(WayOut::open(door, egress).map_err(StartError::WayOut)?);
+                    let opened = WayOut::open(door, egress, authority.clone());
+                    way_out = Some(opened.map_err(StartError::WayOut)?);
                 }
                 fill(cell, plan).await?;
                 // Held only for what is to be fetched from it.
@@ -539,10 +559,11 @@ impl Pump {
         reader: pipe::Receiver,
         ceiling: Arc<Ceiling>,
         events: mpsc::Sender<OutputEvent>,
+        scrubber: Option<Scrubber>,
     ) -> Self {
         let captured = Arc::new(Mutex::default());
         let (kept, out) = (Arc::clone(&captured), events.clone());
-        let work = capture(stream, reader, ceiling, out, kept);
+        let work = capture(stream, reader, ceiling, out, kept, scrubber);
         // A pipe that cannot be read any more has been read to its end.
         let task = Task::start(async { drop(work.await) });
         Self {

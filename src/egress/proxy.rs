@@ -1,6 +1,8 @@
 //! HTTP as a proxy speaks it: CONNECT, and requests for `http://` hosts.
 
 mod forward;
+mod inject;
+mod refusal;
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,21 +10,23 @@ use std::time::Duration;
 
 use http_body_util::{Either, Full};
 use hyper::body::{Bytes, Incoming};
-use hyper::ext::ReasonPhrase;
-use hyper::header::{self, HeaderValue};
+use hyper::header;
+use hyper::rt::{Read, Write};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::upgrade::{OnUpgrade, Upgraded};
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 
+use super::authority::Authority;
 use super::dial::{DialError, Dialer};
 use super::report::{Ledger, Reason, Report};
 use super::tunnel::{self, Meter};
-use crate::plan::Egress;
-use crate::request::{Target, USUAL_PORTS};
+use crate::plan::{Egress, Secret};
+use crate::request::Target;
 use forward::Counted;
+pub use refusal::Refusal;
 
 const HEAD_TIME: Duration = Duration::from_secs(30);
 const HEAD_BYTES: usize = 64 << 10;
@@ -34,34 +38,53 @@ pub type Body = Either<Full<Bytes>, Counted>;
 pub struct Proxy {
     pub(super) egress: Egress,
     dialer: Dialer,
+    /// Of a run with secrets.
+    authority: Option<Arc<Authority>>,
     pub(super) ledger: Ledger,
 }
 
 /// What CONNECT was answered with; begins when the answer is sent.
 enum Tunnel {
     Carry(OnUpgrade, TcpStream, Target),
-    /// Port 80 speaks HTTP, and is read as such: `Host` could name another.
-    Http(OnUpgrade, Target),
+    /// Port 80 speaks HTTP, and is read as such: `Host` could name another. So is the
+    /// inside of TLS to a host that a secret is bound to.
+    Read(OnUpgrade, Target, Scheme),
 }
 
-/// A request that is not carried out.
-pub enum Refusal {
-    Denied(Target, Reason),
-    Unreachable(Target, DialError),
-    Bad(&'static str),
+/// How a host is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    Http,
+    Https,
+}
+
+impl Scheme {
+    /// The port that goes without saying.
+    fn port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
 }
 
 impl Proxy {
-    pub fn new(egress: Egress) -> Self {
+    pub fn new(egress: Egress, authority: Option<Arc<Authority>>) -> Self {
         Self {
             egress,
             dialer: Dialer::default(),
+            authority,
             ledger: Ledger::default(),
         }
     }
 
     pub fn report(&self) -> Report {
         self.ledger.report(self.egress.transfer)
+    }
+
+    /// Notes that there will be no more connections.
+    pub fn exhausted(&self) {
+        self.ledger.exhaust();
     }
 
     /// Serves one connection of the program to its end.
@@ -84,9 +107,9 @@ impl Proxy {
                     self.carry(client, server, target).await;
                 }
             }
-            Some(Tunnel::Http(upgrade, target)) => {
+            Some(Tunnel::Read(upgrade, target, scheme)) => {
                 if let Ok(client) = upgrade.await {
-                    self.read_inside(client, target).await;
+                    self.read(client, target, scheme).await;
                 }
             }
             None => {}
@@ -100,14 +123,18 @@ impl Proxy {
     ) -> Result<Response<Body>, Refusal> {
         if request.method() != Method::CONNECT {
             let target = self.target_of(&request)?;
-            return self.forward(request, target).await;
+            return self.forward(request, target, Scheme::Http).await;
         }
         let target = self.read_target(&request, None)?;
         let upgrade = hyper::upgrade::on(&mut request);
         let wanted = match target.port {
             80 => {
                 self.check(&target)?;
-                Tunnel::Http(upgrade, target)
+                Tunnel::Read(upgrade, target, Scheme::Http)
+            }
+            _ if self.secrets_for(&target).next().is_some() => {
+                self.check(&target)?;
+                Tunnel::Read(upgrade, target, Scheme::Https)
             }
             _ => {
                 let stream = self.dial(&target).await?;
@@ -130,16 +157,44 @@ impl Proxy {
         }
     }
 
-    /// Serves the requests inside a tunnel to port 80.
-    async fn read_inside(self: &Arc<Self>, client: Upgraded, target: Target) {
+    /// Serves the requests inside a tunnel, which are all for `target`.
+    async fn read(self: &Arc<Self>, client: Upgraded, target: Target, scheme: Scheme) {
+        match (scheme, &self.authority) {
+            (Scheme::Http, _) => self.read_inside(client, &target, scheme).await,
+            (Scheme::Https, Some(authority)) => {
+                let Ok(acceptor) = authority.acceptor(&target) else {
+                    return;
+                };
+                // A client that does not trust us says so itself.
+                if let Ok(client) = acceptor.accept(TokioIo::new(client)).await {
+                    self.read_inside(TokioIo::new(client), &target, scheme)
+                        .await;
+                }
+            }
+            (Scheme::Https, None) => {}
+        }
+    }
+
+    async fn read_inside(
+        self: &Arc<Self>,
+        client: impl Read + Write + Unpin + Send + 'static,
+        target: &Target,
+        scheme: Scheme,
+    ) {
         let answer = |request: Request<Incoming>| async {
-            let answer = match says_another(&request, &target) {
+            let answer = match says_another(&request, target, scheme) {
                 true => Err(Refusal::Denied(target.clone(), Reason::OtherHostHeader)),
-                false => self.forward(request, target.clone()).await,
+                false => self.forward(request, target.clone(), scheme).await,
             };
             Ok::<_, Infallible>(answer.unwrap_or_else(|refusal| self.refuse(refusal)))
         };
         let _ = server().serve_connection(client, service_fn(answer)).await;
+    }
+
+    /// The secrets that requests to `target` may carry.
+    fn secrets_for(&self, target: &Target) -> impl Iterator<Item = &Secret> {
+        let secrets = self.egress.secrets.iter();
+        secrets.filter(move |secret| secret.is_for(target))
     }
 
     /// The host of a request for a whole URL.
@@ -188,49 +243,16 @@ impl Proxy {
             Err(error) => Err(Refusal::Unreachable(target.clone(), error)),
         }
     }
-
-    fn refuse(&self, refusal: Refusal) -> Response<Body> {
-        let (status, text) = match refusal {
-            Refusal::Denied(target, reason) => {
-                let grant = (reason == Reason::NotGranted).then(|| grant_for(&target));
-                self.ledger.deny(&target.to_string(), grant, reason);
-                let text = format!("{target} was refused: {}", reason.words());
-                (StatusCode::FORBIDDEN, text)
-            }
-            Refusal::Unreachable(target, error) => {
-                (StatusCode::BAD_GATEWAY, format!("{target}: {error}"))
-            }
-            Refusal::Bad(text) => (StatusCode::BAD_REQUEST, text.to_owned()),
-        };
-        let mut response = Response::new(Either::Left(Full::from(format!("hotcell: {text}\n"))));
-        *response.status_mut() = status;
-        // Many clients show nothing else of an answer to CONNECT.
-        if let Ok(phrase) = ReasonPhrase::try_from(text.into_bytes()) {
-            response.extensions_mut().insert(phrase);
-        }
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
-        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
-        response
-    }
 }
 
 /// Whether a request inside a tunnel to `target` is meant for another host.
-fn says_another(request: &Request<Incoming>, target: &Target) -> bool {
+fn says_another(request: &Request<Incoming>, target: &Target, scheme: Scheme) -> bool {
     let uri = request.uri().authority().map(|it| it.as_str());
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let host = hosts.next().map(|host| host.to_str().unwrap_or("?"));
     let names = [uri, host].into_iter().flatten();
-    let other = |name: &str| Target::parse(name, Some(80)).as_ref() != Ok(target);
+    let other = |name: &str| Target::parse(name, Some(scheme.port())).as_ref() != Ok(target);
     hosts.next().is_some() || names.into_iter().any(other)
-}
-
-/// The word that grants a host.
-fn grant_for(target: &Target) -> String {
-    match USUAL_PORTS.contains(&target.port) {
-        true => target.host.to_string(),
-        false => target.to_string(),
-    }
 }
 
 fn server() -> http1::Builder {

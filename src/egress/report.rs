@@ -1,7 +1,7 @@
 //! What a run asked of its network, for its caller to read.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
@@ -20,7 +20,7 @@ pub struct Report {
     pub reached: Vec<Reached>,
     pub bytes_sent: u64,
     pub bytes_received: u64,
-    /// It moved as many bytes as it may.
+    /// It moved as many bytes as it may, or made as many connections.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub limit_reached: bool,
 }
@@ -71,6 +71,7 @@ impl Reason {
 #[derive(Default)]
 pub struct Ledger {
     hosts: Mutex<Hosts>,
+    exhausted: AtomicBool,
     pub sent: Count,
     pub received: Count,
 }
@@ -122,6 +123,10 @@ impl Ledger {
         }
     }
 
+    pub fn exhaust(&self) {
+        self.exhausted.store(true, Ordering::Relaxed);
+    }
+
     pub fn report(&self, most: u64) -> Report {
         let hosts = self.lock();
         let reached = hosts.reached.iter().map(|(target, connections)| Reached {
@@ -134,7 +139,9 @@ impl Ledger {
             reached: reached.collect(),
             bytes_sent,
             bytes_received,
-            limit_reached: bytes_sent > most || bytes_received > most,
+            limit_reached: bytes_sent > most
+                || bytes_received > most
+                || self.exhausted.load(Ordering::Relaxed),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::RunPlan;
+use super::{RunPlan, Secret};
 use crate::request::{CellPath, InputFile, Network, Pattern};
 
 /// Where the proxy listens on the cell's own loopback.
@@ -19,6 +19,8 @@ pub struct Egress {
     /// Granted hosts that may be at a private address.
     pub private: Vec<Pattern>,
     pub transfer: u64,
+    /// Those bound to hosts that it may reach.
+    pub secrets: Vec<Secret>,
 }
 
 impl Egress {
@@ -28,6 +30,7 @@ impl Egress {
             network,
             private: Vec::new(),
             transfer: TRANSFER,
+            secrets: Vec::new(),
         })
     }
 }
@@ -43,8 +46,10 @@ impl RunPlan {
     /// Variables that it has already are its caller's wish, and stay.
     pub fn grant(&mut self, egress: Option<Egress>) {
         self.egress = egress;
-        if self.egress.is_none() {
-            return;
+        let Some(egress) = &self.egress else { return };
+        for secret in &egress.secrets {
+            let (name, value) = (secret.name.clone(), secret.placeholder.clone());
+            self.env.entry(name).or_insert(value);
         }
         // A cell that waits has no way out.
         self.zygote = None;

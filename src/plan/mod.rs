@@ -6,6 +6,7 @@
 mod build;
 mod egress;
 mod limits;
+mod secret;
 mod show;
 mod words;
 
@@ -22,6 +23,7 @@ use crate::request::{CellPath, FileSource, InputFile, RequestError, RunRequest, 
 pub use build::{BUILD_FOLDER, Build, WarmUp};
 pub use egress::{Egress, PORT};
 pub use limits::{Defaults, Range};
+pub use secret::{Header, Hidden, Secret};
 pub(crate) use show::bytes;
 use words::Names;
 

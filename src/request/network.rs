@@ -91,6 +91,15 @@ impl Network {
         }
     }
 
+    /// Whether some host of `pattern` is granted, whatever the ports.
+    pub fn touches(&self, pattern: &Pattern) -> bool {
+        match self {
+            Self::None => false,
+            Self::Hosts(patterns) => patterns.iter().any(|own| own.touches(pattern)),
+            Self::All => true,
+        }
+    }
+
     /// What is left of this under a ceiling; or the first grant that exceeds it.
     pub fn within(&self, ceiling: &Self) -> Result<Self, Pattern> {
         match (self, ceiling) {
@@ -155,6 +164,20 @@ impl Pattern {
                 matches!(&target.host, Host::Name(asked) if asked.is_below(name))
             }
         }
+    }
+
+    pub fn port(&self) -> Option<u16> {
+        self.port
+    }
+
+    /// Whether some host is in both, whatever the ports.
+    pub fn touches(&self, other: &Self) -> bool {
+        let any = |pattern: &Self| Self {
+            port: None,
+            ..pattern.clone()
+        };
+        let (own, other) = (any(self), any(other));
+        own.covers(&other) || other.covers(&own)
     }
 
     /// Whether everything that `other` grants is granted by this too.

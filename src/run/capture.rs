@@ -9,6 +9,8 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::sync::{Notify, mpsc};
 
+use crate::egress::Scrubber;
+
 /// How much of a stream is kept in memory: the first three quarters of it from
 /// the beginning, the rest from the end.
 const KEPT: usize = 1 << 20;
@@ -138,14 +140,25 @@ pub async fn capture(
     ceiling: Arc<Ceiling>,
     events: mpsc::Sender<OutputEvent>,
     captured: Arc<std::sync::Mutex<Captured>>,
+    mut scrubber: Option<Scrubber>,
 ) -> io::Result<()> {
     let mut buffer = vec![0; 1 << 16];
     loop {
         let read = reader.read(&mut buffer).await?;
-        if read == 0 {
+        let cleaned;
+        let bytes = match &mut scrubber {
+            None => &buffer[..read],
+            Some(scrubber) => {
+                cleaned = match read {
+                    0 => scrubber.finish(),
+                    _ => scrubber.feed(&buffer[..read]),
+                };
+                &cleaned[..]
+            }
+        };
+        if read == 0 && bytes.is_empty() {
             return Ok(());
         }
-        let bytes = &buffer[..read];
         captured
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)

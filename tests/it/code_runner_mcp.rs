@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::packages::installer;
 use crate::packages::registry::{Registry, wheel};
 use crate::raw::Stdio;
-use crate::support::{PATH, has};
+use crate::support::{PATH, anyone, has, skip};
 
 const MODE: [&str; 2] = ["--as", "code-runner-mcp"];
 const OLD: &str = "2020-01-01T00:00:00Z";
@@ -348,4 +348,112 @@ fn b13_python_may_await_at_the_top_and_by_asyncio() {
         failed["isError"] == true && text(&failed).contains("program.py\", line 3"),
         "{failed}"
     );
+}
+
+#[test]
+fn b2_javascript_and_typescript_run_with_npm_and_node_modules() {
+    // The real registry: deno is one of our recipes.
+    if !has("npm") {
+        return;
+    }
+    let Some(hotcell) = anyone() else { return };
+    let added = hotcell
+        .command()
+        .args(["languages", "add", "typescript"])
+        .output();
+    let added = added.expect("it can be started");
+    if !added.status.success() {
+        return skip(&format!(
+            "no deno: {}",
+            String::from_utf8_lossy(&added.stderr)
+        ));
+    }
+    let home = hotcell.home();
+    let mut client = Stdio::open_as(&MODE, |command, _| {
+        command.env("HOME", &home).env("PATH", PATH);
+    });
+    let code = "import { z } from \"npm:zod\";\nimport fs from \"node:fs\";\nenum Colour { Red = 3 }\nfs.writeFileSync(\"a\", \"b\");\n\
+        const x: number = await Promise.resolve(Colour.Red);\nconsole.log(z.string().parse(\"x\"), x, fs.readFileSync(\"a\", \"utf8\"));";
+    let result = javascript(&mut client, code);
+    assert_eq!(text(&result), "x 3 b\n", "{result}");
+    let denied = javascript(
+        &mut client,
+        "console.log(await fetch(\"http://example.com\").then(r => r.status))",
+    );
+    assert_eq!(denied["isError"], true, "{denied}");
+}
+
+#[test]
+fn b15_a_language_and_a_program_are_two_words_on_the_command_line() {
+    let Some(hotcell) = anyone().filter(|_| has("python3") && has("node")) else {
+        return;
+    };
+    assert_eq!(hotcell.run(&["py", "print(1)"]).out(), "1\n");
+    assert_eq!(hotcell.run(&["javascript", "console.log(2)"]).out(), "2\n");
+    assert_eq!(hotcell.run_with(b"print(3)", &["python"]).out(), "3\n");
+    let file = hotcell.write("a.js", "console.log(4)");
+    let file = file.to_str().expect("a path");
+    assert_eq!(hotcell.run(&["js", "-f", file]).out(), "4\n");
+    // Inline beats a file, and a file standard input.
+    assert_eq!(
+        hotcell
+            .run_with(b"print(5)", &["py", "-f", file, "-l", "js"])
+            .out(),
+        "4\n"
+    );
+    let unknown = hotcell.run(&["nolanguage", "print(1)"]);
+    assert_eq!(
+        (
+            unknown.code,
+            unknown.err().contains("cannot read `nolanguage`")
+        ),
+        (Some(2), true),
+        "{}",
+        unknown.err()
+    );
+    let bad = hotcell.run(&["py", "print(1)", "-p", "{"]);
+    assert_eq!(
+        (bad.code, bad.err().contains("JSON object")),
+        (Some(2), true),
+        "{}",
+        bad.err()
+    );
+    let folder = hotcell.make_folder("shared");
+    let arguments = [
+        "py",
+        "open('/data/x', 'w').write('y')",
+        "--nodefs-root",
+        folder.to_str().unwrap(),
+        "--nodefs-mount",
+        "/data",
+    ];
+    fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o777))
+        .expect("its mode");
+    let answer = hotcell.run(&arguments);
+    assert_eq!(answer.code, Some(0), "{}", answer.err());
+    assert_eq!(
+        fs::read_to_string(folder.join("x")).expect("it is on the host"),
+        "y"
+    );
+}
+
+#[test]
+fn b16_there_is_a_skill_whose_front_matter_can_be_read() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/skills/hotcell/SKILL.md");
+    let text = fs::read_to_string(path).expect("it is there");
+    let front = text
+        .strip_prefix("---\n")
+        .and_then(|rest| rest.split_once("\n---\n"))
+        .expect("front matter")
+        .0;
+    let keys: Vec<(&str, &str)> = front
+        .lines()
+        .filter_map(|line| line.split_once(": "))
+        .collect();
+    assert_eq!(
+        keys.iter().map(|it| it.0).collect::<Vec<_>>(),
+        ["name", "description"]
+    );
+    assert_eq!(keys[0].1, "hotcell");
+    assert!((50..1024).contains(&keys[1].1.len()));
 }

@@ -14,6 +14,8 @@ mod hostile_server;
 mod languages;
 mod limits;
 mod mcp;
+mod mounts;
+mod network;
 mod packages;
 mod proof;
 mod raw;

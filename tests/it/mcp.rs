@@ -1,6 +1,6 @@
 //! `hotcell serve` on the real binary, over stdio and HTTP.
 
-mod client;
+pub mod client;
 mod http;
 mod publish;
 mod stdio;

@@ -296,6 +296,100 @@ fn a_failure_says_what_was_wanted_and_why_it_cannot_be_had_and_nothing_runs() {
 }
 
 #[test]
+fn on_a_full_disk_nothing_is_half_installed_and_nothing_runs() {
+    if !has("python3") || installer().is_none() {
+        return;
+    }
+    for hotcell in everyone() {
+        let registry = Registry::start();
+        let noise = "x = 1\n".repeat(1 << 19);
+        let files = [("bigthing.py", noise.as_str())];
+        registry.add(
+            "bigthing",
+            "1.0",
+            OLD,
+            &wheel("bigthing", "1.0", &files, &[]),
+        );
+        let folder = hotcell.make_folder("packages");
+        // A disk of its own, in a mount namespace of its own.
+        let script = format!(
+            "mount -t tmpfs -o size=1m,mode=700 none {folder} || exit 99\n\
+             $1 run -l python -c 'import bigthing; print(1)'; echo $?; ls {folder}/sets {folder}/staging\n\
+             mount -o remount,size=64m {folder}\n\
+             $1 run -l python -c 'import bigthing; print(1)'",
+            folder = folder.display()
+        );
+        let mut command = Command::new("unshare");
+        hotcell.dress(&mut command);
+        let path = format!("{}/bin:{PATH}", installer().expect("it is there").display());
+        command
+            .env("PATH", path)
+            .env("HOTCELL_PYPI_INDEX", registry.pypi())
+            .env("HOTCELL_PACKAGES_DIR", &folder)
+            .args([
+                if hotcell.uid == 0 { "-m" } else { "-rm" },
+                "sh",
+                "-c",
+                &script,
+                "sh",
+            ])
+            .arg(hotcell.binary());
+        let answer = Running::start(&mut command).finish();
+        let (out, err) = (answer.out(), answer.err());
+        let lines: Vec<&str> = out.lines().filter(|line| !line.is_empty()).collect();
+        assert!(
+            err.contains("No space left on device"),
+            "{}: {out} {err}",
+            hotcell.name
+        );
+        assert!(err.contains("hint: Make room in "), "{err}");
+        assert_eq!(lines.len(), 4, "{out} {err}");
+        assert_eq!((lines[0], lines[3]), ("125", "1"), "{out} {err}");
+    }
+}
+
+#[test]
+fn over_mcp_an_install_reports_what_it_does_and_takes_lists_maps_and_locks() {
+    let Some(hotcell) = anyone().filter(|_| has("python3") && installer().is_some()) else {
+        return;
+    };
+    let registry = Registry::start();
+    registry.add("tinything", "1.0", OLD, &tiny("1.0"));
+    registry.add("tinything", "2.0", OLD, &tiny("2.0"));
+    let own = command(&hotcell, &registry, installer());
+    let mut client = crate::raw::Stdio::open_as(&[], |command, _| {
+        let variables = own
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?)));
+        command.envs(variables);
+    });
+    let arguments =
+        serde_json::json!({ "code": PROGRAM, "language": "python", "packages": ["tinything<2"] });
+    let params = serde_json::json!({ "name": "run", "arguments": arguments, "_meta": { "progressToken": "t" } });
+    let first = client.request("tools/call", params)["result"].clone();
+    assert_eq!(first["structuredContent"]["stdout"], "1.0\n", "{first}");
+    let reported = client.lines.iter().any(|line| {
+        let line = String::from_utf8_lossy(line);
+        line.contains("notifications/progress") && line.contains("fetching tinything-1.0")
+    });
+    assert!(reported, "no progress");
+    let mut run = |packages: Value| {
+        let arguments =
+            serde_json::json!({ "code": PROGRAM, "language": "python", "packages": packages });
+        client.call("run", arguments)["structuredContent"]["stdout"].clone()
+    };
+    assert_eq!(
+        run(serde_json::json!({ "tinything": "tinything>1" })),
+        "2.0\n"
+    );
+    assert_eq!(
+        run(first["structuredContent"]["packages"]["lock"].clone()),
+        "1.0\n"
+    );
+    assert_eq!(run(serde_json::json!([])), "");
+}
+
+#[test]
 fn an_import_that_is_nobodys_or_brand_new_is_not_installed_unless_it_is_named() {
     let Some(hotcell) = anyone().filter(|_| has("python3") && installer().is_some()) else {
         return;

@@ -1,5 +1,6 @@
 //! One plain request on its way to the host it is for, and the answer back.
 
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -8,13 +9,17 @@ use http_body_util::Either;
 use hyper::body::{Bytes, Frame, Incoming, SizeHint};
 use hyper::client::conn::http1;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::rt::{Read, Write};
 use hyper::{Request, Response, Uri};
 use hyper_util::rt::TokioIo;
 use tokio::task::JoinHandle;
 
 use super::super::dial::DialError;
 use super::super::report::Ledger;
-use super::{Body, HEAD_BYTES, HEAD_LINES, Proxy, Refusal};
+use super::super::scrub::Scrubber;
+use super::inject::inject;
+use super::{Body, HEAD_BYTES, HEAD_LINES, Proxy, Refusal, Scheme};
+use crate::plan::Secret;
 use crate::request::Target;
 
 /// Headers that belong to a connection, not to what goes through it.
@@ -37,46 +42,85 @@ impl Proxy {
         self: &Arc<Self>,
         request: Request<Incoming>,
         target: Target,
+        scheme: Scheme,
     ) -> Result<Response<Body>, Refusal> {
         let stream = self.dial(&target).await?;
-        let broken = |error: hyper::Error| {
-            let error = DialError::Connect(std::io::Error::other(error));
-            Refusal::Unreachable(target.clone(), error)
-        };
-        let (mut sender, connection) = http1::Builder::new()
-            .max_buf_size(HEAD_BYTES)
-            .max_headers(HEAD_LINES)
-            .preserve_header_case(true)
-            .handshake(TokioIo::new(stream))
-            .await
-            .map_err(broken)?;
-        let driver = Driver(tokio::spawn(async move {
-            // What breaks it, the answer tells.
-            let _ = connection.await;
-        }));
         let (mut parts, body) = request.into_parts();
         parts.uri = origin_form(&parts.uri);
         strip(&mut parts.headers);
-        let host = HeaderValue::try_from(target.authority(80));
+        let host = HeaderValue::try_from(target.authority(scheme.port()));
         let host = host.map_err(|_| Refusal::Bad("this is not a host that can be asked for"))?;
         parts.headers.insert(header::HOST, host);
+        let bound: Vec<&Secret> = self.secrets_for(&target).collect();
+        // What comes back is searched for all of them: a host may know more than its own.
+        let scrubber = match bound.is_empty() {
+            true => None,
+            false => {
+                inject(&mut parts.headers, &mut parts.uri, &bound);
+                Scrubber::new(&self.egress.secrets)
+            }
+        };
         let body = Counted {
             inner: body,
             proxy: self.clone(),
             direction: Direction::Out,
+            scrubber: None,
             _driver: None,
         };
-        let sending = sender.send_request(Request::from_parts(parts, body));
-        let (mut parts, body) = sending.await.map_err(broken)?.into_parts();
+        let request = Request::from_parts(parts, body);
+        let sent = match (scheme, &self.authority) {
+            (Scheme::Http, _) => send(TokioIo::new(stream), request).await,
+            (Scheme::Https, Some(authority)) => {
+                let stream = authority.connect(&target, stream).await;
+                let stream = stream.map_err(|error| unreachable(&target, error))?;
+                send(TokioIo::new(stream), request).await
+            }
+            (Scheme::Https, None) => return Err(Refusal::Bad("this proxy does not open TLS")),
+        };
+        let (response, driver) =
+            sent.map_err(|error| unreachable(&target, io::Error::other(error)))?;
+        let (mut parts, body) = response.into_parts();
         strip(&mut parts.headers);
+        if let Some(scrubber) = &scrubber {
+            // Its length changes with what is taken out of it.
+            parts.headers.remove(header::CONTENT_LENGTH);
+            for value in parts.headers.values_mut() {
+                let clean = scrubber.clean(value.as_bytes());
+                if let Ok(clean) = HeaderValue::from_bytes(&clean) {
+                    *value = clean;
+                }
+            }
+        }
         let body = Counted {
             inner: body,
             proxy: self.clone(),
             direction: Direction::In,
+            scrubber,
             _driver: Some(driver),
         };
         Ok(Response::from_parts(parts, Either::Right(body)))
     }
+}
+
+async fn send(
+    io: impl Read + Write + Unpin + Send + 'static,
+    request: Request<Counted>,
+) -> hyper::Result<(Response<Incoming>, Driver)> {
+    let (mut sender, connection) = http1::Builder::new()
+        .max_buf_size(HEAD_BYTES)
+        .max_headers(HEAD_LINES)
+        .preserve_header_case(true)
+        .handshake(io)
+        .await?;
+    let driver = Driver(tokio::spawn(async move {
+        // What breaks it, the answer tells.
+        let _ = connection.await;
+    }));
+    Ok((sender.send_request(request).await?, driver))
+}
+
+fn unreachable(target: &Target, error: io::Error) -> Refusal {
+    Refusal::Unreachable(target.clone(), DialError::Connect(error))
 }
 
 /// The path alone, as one asks the host itself.
@@ -113,11 +157,12 @@ impl Drop for Driver {
     }
 }
 
-/// A body whose bytes are counted as they pass.
+/// A body whose bytes are counted as they pass, and cleaned of secrets if it may have any.
 pub struct Counted {
     inner: Incoming,
     proxy: Arc<Proxy>,
     direction: Direction,
+    scrubber: Option<Scrubber>,
     /// What feeds it.
     _driver: Option<Driver>,
 }
@@ -156,14 +201,32 @@ impl hyper::body::Body for Counted {
                 Err("the run has moved as many bytes as it may".into()),
             ));
         }
-        frame.map_err(Into::into)
+        let Some(scrubber) = &mut self.scrubber else {
+            return frame.map_err(Into::into);
+        };
+        match frame {
+            Poll::Ready(Some(Ok(frame))) => Poll::Ready(Some(Ok(match frame.into_data() {
+                Ok(data) => Frame::data(scrubber.feed(&data).into()),
+                // Trailers could hold anything, and hardly anybody reads them.
+                Err(_) => Frame::data(Bytes::new()),
+            }))),
+            Poll::Ready(None) => {
+                let rest = scrubber.finish();
+                self.scrubber = None;
+                Poll::Ready((!rest.is_empty()).then(|| Ok(Frame::data(rest.into()))))
+            }
+            other => other.map_err(Into::into),
+        }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
+        self.scrubber.is_none() && self.inner.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
+        match self.scrubber {
+            Some(_) => SizeHint::default(),
+            None => self.inner.size_hint(),
+        }
     }
 }

@@ -143,7 +143,7 @@ fn plainly_granted(text: &str) -> bool {
                 .bytes()
                 .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
     };
-    if !labels.iter().all(|label| is_label(label)) || lower.len() > 253 {
+    if !labels.iter().all(is_label) || lower.len() > 253 {
         return false;
     }
     match labels.as_slice() {

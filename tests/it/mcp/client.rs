@@ -22,9 +22,14 @@ pub struct Client {
 
 impl Client {
     pub fn start(flags: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_hotcell"))
-            .arg("serve")
-            .args(flags)
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hotcell"));
+        command.arg("serve").args(flags);
+        Self::of(command)
+    }
+
+    /// Starts a command that becomes a server.
+    pub fn of(mut command: Command) -> Self {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -55,9 +60,13 @@ impl Client {
     /// Starts and opens a session of the legacy era.
     pub fn open(flags: &[&str]) -> Self {
         let mut client = Self::start(flags);
-        let answer = client.request("initialize", hello("2025-11-25"));
-        assert_eq!(answer["result"]["protocolVersion"], "2025-11-25");
+        client.begin();
         client
+    }
+
+    pub fn begin(&mut self) {
+        let answer = self.request("initialize", hello("2025-11-25"));
+        assert_eq!(answer["result"]["protocolVersion"], "2025-11-25");
     }
 
     pub fn write(&mut self, bytes: &[u8]) {

@@ -206,7 +206,8 @@ fn the_tool_list_is_short_and_the_same_for_everyone() {
     assert!(shown < 1350, "{shown} characters");
     let annotations = &first["tools"][0]["annotations"];
     assert_eq!(annotations["destructiveHint"], true);
-    assert_eq!(annotations["openWorldHint"], false);
+    // A call may name hosts to reach.
+    assert_eq!(annotations["openWorldHint"], true);
 }
 
 #[test]

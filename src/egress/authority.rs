@@ -1,0 +1,136 @@
+//! Certificates for the hosts that a secret is bound to, so that the proxy can read the
+//! requests to them and put the secret in.
+//!
+//! SECURITY: the key of this authority is made for one run and lives in this process
+//! alone; only that run's cell trusts it. Other hosts' TLS is never opened.
+
+use std::sync::Arc;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose,
+};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::{PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use tokio::net::TcpStream;
+use tokio::sync::OnceCell;
+use tokio_rustls::{TlsAcceptor, TlsConnector};
+
+use crate::plan::RunPlan;
+use crate::request::{CellPath, Host, InputFile, Target};
+
+const FILE: &str = ".home/.hotcell/ca.pem";
+/// Where systems keep the authorities that everybody trusts.
+const SYSTEM: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+/// The variables by which programs find a file of authorities.
+const VARIABLES: [&str; 9] = [
+    "SSL_CERT_FILE",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "NODE_EXTRA_CA_CERTS",
+    "DENO_CERT",
+    "PIP_CERT",
+    "AWS_CA_BUNDLE",
+    "CARGO_HTTP_CAINFO",
+];
+
+/// The authority of one run.
+pub struct Authority {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+    provider: Arc<CryptoProvider>,
+    client: OnceCell<Arc<ClientConfig>>,
+}
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
+impl Authority {
+    /// Makes one for a plan with secrets, and shows it to the program.
+    pub fn furnish(plan: &RunPlan) -> Result<Option<(RunPlan, Arc<Self>)>, Error> {
+        if plan
+            .egress
+            .as_ref()
+            .is_none_or(|egress| egress.secrets.is_empty())
+        {
+            return Ok(None);
+        }
+        let mut params = CertificateParams::new(Vec::new())?;
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![
+            KeyUsagePurpose::KeyCertSign,
+            KeyUsagePurpose::DigitalSignature,
+        ];
+        let name = "hotcell, for one run";
+        params.distinguished_name.push(DnType::CommonName, name);
+        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
+        let mut plan = plan.clone();
+        let system = SYSTEM
+            .iter()
+            .find_map(|path| std::fs::read_to_string(path).ok());
+        let bundle = format!("{}\n{}", issuer.pem(), system.unwrap_or_default());
+        plan.files
+            .push(InputFile::from_bytes(CellPath::parse(FILE)?, bundle));
+        for variable in VARIABLES {
+            let file = format!("/workspace/{FILE}");
+            plan.env.entry(variable.to_owned()).or_insert(file);
+        }
+        let authority = Self {
+            issuer,
+            provider: Arc::new(aws_lc_rs::default_provider()),
+            client: OnceCell::new(),
+        };
+        Ok(Some((plan, Arc::new(authority))))
+    }
+
+    /// Speaks to a program as `target`.
+    pub fn acceptor(&self, target: &Target) -> Result<TlsAcceptor, Error> {
+        let key = KeyPair::generate()?;
+        let mut params = CertificateParams::new(vec![bare(&target.host)])?;
+        params
+            .distinguished_name
+            .push(DnType::CommonName, "hotcell");
+        params.use_authority_key_identifier_extension = true;
+        let certificate = params.signed_by(&key, &self.issuer)?;
+        let key = PrivateKeyDer::try_from(key.serialize_der())?;
+        let mut config = ServerConfig::builder_with_provider(self.provider.clone())
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.der().clone()], key)?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(TlsAcceptor::from(Arc::new(config)))
+    }
+
+    /// Speaks to `target` itself, which shows a certificate that this host trusts.
+    pub async fn connect(
+        &self,
+        target: &Target,
+        stream: TcpStream,
+    ) -> std::io::Result<tokio_rustls::client::TlsStream<TcpStream>> {
+        let make = async || {
+            let mut roots = RootCertStore::empty();
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            let config = ClientConfig::builder_with_provider(self.provider.clone())
+                .with_safe_default_protocol_versions()?
+                .with_root_certificates(roots)
+                .with_no_client_auth();
+            Ok::<_, rustls::Error>(Arc::new(config))
+        };
+        let config = self.client.get_or_try_init(make).await;
+        let config = config.map_err(std::io::Error::other)?.clone();
+        let name = ServerName::try_from(bare(&target.host)).map_err(std::io::Error::other)?;
+        TlsConnector::from(config).connect(name, stream).await
+    }
+}
+
+/// Without the brackets of an IPv6 address.
+fn bare(host: &Host) -> String {
+    match host {
+        Host::Name(name) => name.to_string(),
+        Host::Address(address) => address.to_string(),
+    }
+}

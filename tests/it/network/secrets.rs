@@ -1,0 +1,164 @@
+//! Secrets that programs use and never see.
+
+use serde_json::Value;
+
+use super::lines;
+use super::stage::Stage;
+use crate::support::{Hotcell, Running, everyone};
+
+const VALUE: &str = "sesame-4711-open";
+const CONFIG: &str = "
+[[secret]]
+name = 'API_KEY'
+hosts = ['secret.test', '*.wild.test']
+env = 'OWN_KEY'
+header = 'X-Key: key {secret}'
+
+[[secret]]
+name = 'GONE'
+hosts = ['secret.test']
+env = 'NOT_SET'
+";
+
+/// Runs code where the owner has the secret, and trusts the world's certificate or not.
+fn run(stage: &Stage, hotcell: &Hotcell, trust: bool, arguments: &[&str]) -> Value {
+    let mut command = stage.dressed(hotcell);
+    command.arg(format!("OWN_KEY={VALUE}"));
+    if trust {
+        command.arg(format!("SSL_CERT_FILE={}", stage.authority().display()));
+    }
+    command
+        .arg(hotcell.binary())
+        .args(["run", "--json"])
+        .args(arguments);
+    Running::start(&mut command).finish().json()
+}
+
+#[test]
+fn a_secret_reaches_its_hosts_and_nothing_else_not_even_the_program() {
+    let Some(stage) = Stage::set() else { return };
+    let python = r#"
+import json, os, sys, urllib.request
+key = os.environ["API_KEY"]
+for url in sys.argv[1:]:
+    request = urllib.request.Request(url + "?key=" + key, headers={"Authorization": "Bearer " + key})
+    try:
+        answer = json.load(urllib.request.urlopen(request, timeout=10))
+        print(answer["path"] == "/x?key=" + key, answer["headers"]["authorization"] == "Bearer " + key, answer["headers"].get("x-key") == "key " + key)
+    except Exception as error:
+        print("failed", error)
+print(key.startswith("hotcell-secret-"))
+"#;
+    for hotcell in everyone() {
+        hotcell.write("home/.config/hotcell/config.toml", CONFIG);
+        stage.log();
+        let grant = [
+            "--network",
+            "secret.test,allowed.test,a.wild.test",
+            "-l",
+            "python",
+            "-c",
+            python,
+            "--",
+        ];
+        let call = |url| [&grant[..], &[url]].concat();
+        for url in ["https://secret.test/x", "https://a.wild.test/x"] {
+            let result = run(&stage, &hotcell, true, &call(url));
+            // What comes back has the placeholder again, so that it looks as it was sent.
+            assert_eq!(
+                lines(&result),
+                ["True True True", "True"],
+                "{url}: {result}"
+            );
+            assert!(!result.to_string().contains(VALUE), "{result}");
+            assert_eq!(
+                result["notes"],
+                serde_json::json!(["secret `GONE`: `NOT_SET` is not set"])
+            );
+            let log = stage.log().join("\n");
+            let sent = format!("GET /x?key={VALUE} ");
+            assert!(
+                log.contains(&sent) && log.contains(&format!("auth Bearer {VALUE} key {VALUE}")),
+                "{log}"
+            );
+        }
+        // Neither unencrypted nor to others: they get the placeholder.
+        let result = run(&stage, &hotcell, true, &call("http://secret.test/x"));
+        assert_eq!(lines(&result), ["True True False", "True"], "{result}");
+        let result = run(&stage, &hotcell, true, &call("http://allowed.test/x"));
+        assert_eq!(lines(&result), ["True True False", "True"], "{result}");
+        let log = stage.log().join("\n");
+        assert!(
+            !log.contains(VALUE) && log.contains("auth Bearer hotcell-secret-"),
+            "{log}"
+        );
+        // Nor to somebody who only says that he is the host.
+        let result = run(&stage, &hotcell, false, &call("https://secret.test/x"));
+        assert!(lines(&result)[0].contains("502"), "{result}");
+        assert!(!stage.log().join("\n").contains(VALUE));
+        std::fs::remove_file(hotcell.place("home/.config/hotcell/config.toml"))
+            .expect("it is there");
+    }
+}
+
+#[test]
+fn the_usual_tools_trust_the_proxy_for_the_hosts_of_a_secret_and_no_others() {
+    let Some(stage) = Stage::set() else { return };
+    for hotcell in everyone() {
+        hotcell.write("home/.config/hotcell/config.toml", CONFIG);
+        stage.log();
+        let curl = "curl -sS -u me:$API_KEY https://secret.test/x > answer && grep -c hotcell-secret answer; \
+            curl -sS https://allowed.test/ 2>&1 | grep -c 'certificate'";
+        let node = "fetch('https://secret.test/x').then(r => r.json()).then(r => console.log(r.headers['x-key'] === 'key ' + process.env.API_KEY))";
+        for (language, code, expected) in [("bash", curl, "1\n1"), ("javascript", node, "true")] {
+            let result = run(
+                &stage,
+                &hotcell,
+                true,
+                &[
+                    "--network",
+                    "secret.test,allowed.test",
+                    "-l",
+                    language,
+                    "-c",
+                    code,
+                ],
+            );
+            assert_eq!(lines(&result).join("\n"), expected, "{result}");
+            assert!(stage.log().join("\n").contains(&format!("key {VALUE}")));
+        }
+        std::fs::remove_file(hotcell.place("home/.config/hotcell/config.toml"))
+            .expect("it is there");
+    }
+}
+
+#[test]
+fn what_a_program_prints_is_cleaned_of_the_secret() {
+    let Some(stage) = Stage::set() else { return };
+    let code = format!(
+        "import sys, time\nvalue = '{}' + '{}'\nfor letter in 'a' + value + 'b' + value[:-1]:\n    sys.stdout.write(letter); sys.stdout.flush()\nsys.stderr.write(value)\n",
+        &VALUE[..5],
+        &VALUE[5..]
+    );
+    for hotcell in everyone() {
+        hotcell.write("home/.config/hotcell/config.toml", CONFIG);
+        let result = run(
+            &stage,
+            &hotcell,
+            true,
+            &["--network", "secret.test", "-l", "python", "-c", &code],
+        );
+        let out = result["stdout"].as_str().expect("text");
+        assert!(
+            out.starts_with("ahotcell-secret-")
+                && out.ends_with(&format!("b{}", &VALUE[..VALUE.len() - 1])),
+            "{out}"
+        );
+        assert!(!result.to_string().contains(VALUE), "{result}");
+        // Control: a run that has nothing to do with the secret prints what it likes.
+        let result = run(&stage, &hotcell, true, &["-l", "python", "-c", &code]);
+        assert!(result["stdout"].as_str().expect("text").contains(VALUE));
+        std::fs::remove_file(hotcell.place("home/.config/hotcell/config.toml"))
+            .expect("it is there");
+    }
+}
