@@ -302,8 +302,11 @@ fn on_a_full_disk_nothing_is_half_installed_and_nothing_runs() {
     }
     for hotcell in everyone() {
         let registry = Registry::start();
-        let noise = "x = 1\n".repeat(1 << 19);
-        let files = [("bigthing.py", noise.as_str())];
+        let noise = "noise\n".repeat(1 << 19);
+        let files = [
+            ("bigthing/__init__.py", ""),
+            ("bigthing/noise", noise.as_str()),
+        ];
         registry.add(
             "bigthing",
             "1.0",
