@@ -127,7 +127,7 @@ fn cell(jail: &Jail, argv: &[&str], printed: &str) {
                     landlock: 0,
                     seccomp: true,
                 };
-                cell.go(go).expect("it goes");
+                cell.go(go, "").expect("it goes");
             }
             Some(Event::Locked { .. }) => {}
             Some(Event::Exited(exit)) => {

@@ -82,6 +82,7 @@ async fn run(engine: &Engine, number: usize) -> bool {
         stdin: Stdin::Empty,
         events,
         requirement: Requirement::default(),
+        door: None,
     };
     let result = engine.run(&plan, surface, std::future::pending()).await;
     result.is_ok_and(|result| result.stdout.to_text() == format!("{}\n", number * 7))

@@ -16,7 +16,7 @@ use tokio::io::Interest;
 use tokio::net::UnixStream;
 
 pub use isolation::{Isolation, Level, Requirement, WallReport};
-pub use workspace::{PlaceError, collect, place};
+pub use workspace::{PlaceError, collect, export, place};
 
 /// A cell that exists, or is about to. Dropping it ends everything in it.
 pub struct Cell {
@@ -78,8 +78,9 @@ impl Cell {
         self.inner.uid()
     }
 
-    pub fn go(&self, go: Go) -> io::Result<()> {
-        self.inner.go(go)
+    /// Lets the program start; a waiting runtime runs `word` before.
+    pub fn go(&self, go: Go, word: &str) -> io::Result<()> {
+        self.inner.go(go, word)
     }
 
     pub fn kill(&self) {

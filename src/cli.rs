@@ -2,6 +2,7 @@
 
 mod doctor;
 mod languages;
+mod packages;
 mod run;
 mod serve;
 
@@ -31,6 +32,8 @@ enum Command {
     Serve(Box<serve::Arguments>),
     /// List the languages, and which of them can run on this machine
     Languages(languages::Arguments),
+    /// List, install or remove packages
+    Packages(packages::Arguments),
     /// Test the walls of the sandbox from inside a real cell
     Doctor(doctor::Arguments),
 }
@@ -46,6 +49,7 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => run::main(*arguments, engine),
         Command::Serve(arguments) => serve::main(*arguments),
         Command::Languages(arguments) => languages::main(&arguments),
+        Command::Packages(arguments) => packages::main(&arguments),
         Command::Doctor(arguments) => doctor::main(&arguments),
     };
     std::panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or(OUR_FAILURE.into())

@@ -247,6 +247,7 @@ async fn execute<C: Future<Output = ()>>(
         // Nobody listens: what is kept is enough.
         events: mpsc::channel(1).0,
         requirement: cells.requirement,
+        door: None,
     };
     run::run(
         cells.jail.clone(),

@@ -7,6 +7,9 @@
 //! private = ["registry.example.com"] # of those, what may be at a private address
 //! transfer = "256m"                  # bytes that a run may send, and receive
 //!
+//! [packages]                         # docs/packages.md has all of it
+//! pypi = "https://mirror.example.com/simple"
+//!
 //! [env]
 //! pass = ["TEAM"]                    # variables of hotcell's own environment that programs get
 //!

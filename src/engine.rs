@@ -20,6 +20,7 @@ use crate::language::{
     By, Definition, LanguageError, MissingRuntime, Registry, Runtime, Surroundings, Tiers,
     UnsupportedPlatform, Versions, unfence,
 };
+use crate::packages::{BadWish, PackageError, PackagePlan, Packages, Readied, Workshop};
 use crate::plan::{Defaults, RunPlan, plan};
 use crate::pool::{Budget, Pool};
 use crate::request::{Network, RequestError, RunRequest};
@@ -49,6 +50,7 @@ pub struct Engine {
     pools: Mutex<HashMap<(View, Zygote), Arc<Pool>>>,
     budget: OnceLock<Arc<Budget>>,
     library: OnceLock<Option<Arc<OwnedFd>>>,
+    packages: Packages,
 }
 
 /// What the callers of a server may know of each other.
@@ -76,6 +78,8 @@ pub enum Rejected {
     #[error(transparent)]
     Platform(#[from] UnsupportedPlatform),
     #[error(transparent)]
+    Wish(#[from] BadWish),
+    #[error(transparent)]
     Network(#[from] BeyondCeiling),
     #[error(transparent)]
     Config(Arc<ConfigError>),
@@ -85,7 +89,7 @@ impl Rejected {
     /// A stable word for the reason.
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::Request(_) => "invalid_request",
+            Self::Request(_) | Self::Wish(_) => "invalid_request",
             Self::Language(LanguageError::Undetected { .. }) => "ambiguous_language",
             Self::Language(LanguageError::NoEngine { .. }) => "missing_runtime",
             Self::Language(_) => "unknown_language",
@@ -104,6 +108,9 @@ impl Rejected {
             Self::Runtime(error) => error.hint(),
             Self::Fetch(both) => both.1.hint().or_else(|| both.0.hint()),
             Self::Platform(_) => None,
+            Self::Wish(_) => {
+                Some("Name packages as their registry does, as in `requests>=2`.".to_owned())
+            }
             Self::Network(beyond) => Some(beyond.hint()),
             Self::Config(_) => Some(ConfigError::HINT.to_owned()),
         }
@@ -135,6 +142,7 @@ impl Engine {
             registry: Registry::load(around.config.as_deref()),
             builder: Builder::new(around.cache.clone()),
             versions: Mutex::default(),
+            packages: Packages::new(&around),
             config: OnceLock::new(),
             ceiling: None,
             around,
@@ -147,6 +155,14 @@ impl Engine {
             budget: OnceLock::new(),
             library: OnceLock::new(),
         }
+    }
+
+    /// Keeps packages here, whatever the configuration says.
+    pub fn with_packages(mut self, folder: Option<PathBuf>) -> Self {
+        if let Some(folder) = folder {
+            self.packages = self.packages.in_folder(folder);
+        }
+        self
     }
 
     /// Keeps cells waiting for programs to come.
@@ -231,10 +247,24 @@ impl Engine {
             }
             Err(missing) => return Err(missing.into()),
         };
+        let wishes = self
+            .packages
+            .wishes(&request, definition, &runtime, &self.around)?;
+        let offline = request.is_offline();
         let config = self.config()?;
         let (egress, narrowed) = config.egress(request.asked_network())?;
         let request = config.extend(request)?;
         let mut plan = plan(request, definition, &runtime, &self.defaults)?;
+        // Cells that wait see the packages too, whether they will need some or not.
+        let shows =
+            self.pool_size.is_some() && plan.zygote.is_some() && definition.packages.is_some();
+        if shows || wishes.is_some() {
+            // What is wrong with the folder is said to those who need it.
+            plan.trees.extend(self.packages.tree().ok());
+        }
+        if let Some(wishes) = wishes {
+            plan.want(wishes, definition, offline);
+        }
         plan.notes.extend(note);
         if chosen.by == By::Looks {
             let percent = (100.0 * chosen.certainty).floor();
@@ -289,6 +319,22 @@ impl Engine {
         surface: Surface,
         cancelled: impl Future<Output = ()>,
     ) -> Result<RunResult, StartError> {
+        match &plan.packages {
+            Some(packages) => {
+                self.run_with_packages(plan, packages, surface, cancelled)
+                    .await
+            }
+            None => self.run_ready(plan, surface, cancelled).await,
+        }
+    }
+
+    /// The same for a plan whose packages are installed.
+    async fn run_ready(
+        &self,
+        plan: &RunPlan,
+        surface: Surface,
+        cancelled: impl Future<Output = ()>,
+    ) -> Result<RunResult, StartError> {
         let jail = self.jail(view(plan))?;
         let (pool, host) = (
             self.pool(plan, !matches!(surface.stdin, Stdin::Empty))?,
@@ -332,6 +378,65 @@ impl Engine {
                 })
             }
         }
+    }
+
+    /// Installs what a plan needs, and runs it then. It does not run with half of that.
+    async fn run_with_packages(
+        &self,
+        plan: &RunPlan,
+        packages: &PackagePlan,
+        surface: Surface,
+        cancelled: impl Future<Output = ()>,
+    ) -> Result<RunResult, StartError> {
+        let fail = |error: PackageError| StartError::Packages(Box::new(error));
+        let mut cancelled = std::pin::pin!(cancelled);
+        let host = self.host()?;
+        let workshop = Workshop {
+            // Of the host's folders and network nothing: what is installed is for others too.
+            jail: &|trees| {
+                self.jail(View {
+                    trees: trees.to_vec(),
+                    mounts: Vec::new(),
+                })
+            },
+            cgroups: host.cgroups(),
+            requirement: surface.requirement,
+            events: surface.events.clone(),
+            around: &self.around,
+        };
+        let ready = self
+            .packages
+            .ready(plan, packages, &workshop, cancelled.as_mut());
+        let readied = ready.await.map_err(fail)?;
+        drop(workshop);
+        match readied {
+            Readied::Ended(result) => Ok(*result),
+            Readied::Without(refused) => {
+                let mut plan = plan.clone();
+                plan.packages = None;
+                let result = self.run_ready(&plan, surface, cancelled).await?;
+                Ok(RunResult { refused, ..result })
+            }
+            Readied::With(installed) => {
+                // Its folder is in the view, or it would not be there.
+                let plan = plan.with_packages(&installed.set);
+                let result = self.run_ready(&plan, surface, cancelled).await?;
+                Ok(RunResult {
+                    packages: Some(installed),
+                    ..result
+                })
+            }
+        }
+    }
+
+    /// Whether a language can run on this host.
+    pub fn can_run(&self, language: &str) -> bool {
+        let definition = self.registry.find(language);
+        definition.is_ok_and(|it| Runtime::find(it, &self.around).is_ok())
+    }
+
+    pub fn packages(&self) -> &Packages {
+        &self.packages
     }
 
     /// The version of a plan's runtime, if it has been asked before.

@@ -16,6 +16,7 @@
 //! - [`egress`] is a cell's way out: a proxy to the hosts that were granted.
 //! - [`run`] carries a plan out: deadline, output, outcome.
 //! - [`compile`] builds a program before it runs, in cells too, and keeps what it built.
+//! - [`packages`] finds out which packages a program needs and installs them, in cells too.
 //! - [`output`] is a result as the world sees it.
 //! - [`store`] keeps what outlives a run.
 //! - [`secret`] makes names that cannot be guessed.
@@ -33,6 +34,7 @@ pub mod http;
 pub mod language;
 pub mod mcp;
 pub mod output;
+pub mod packages;
 pub mod plan;
 pub mod pool;
 pub mod publish;

@@ -10,10 +10,12 @@
 //! - `objects` is that catalogue: tools, prompts, resources and templates. What a
 //!   user publishes and what stands in for another server are just more objects.
 //! - `context` is what an object may do while it answers: report, log, ask.
-//! - `run_tool`, `outputs` and `languages` are our own objects; `code_runner` is another server's tool.
+//! - `run_tool`, `outputs` and `languages` are our own objects; `code_runner` and
+//!   `code_runner_mcp` are other servers' tools.
 
 mod change;
 mod code_runner;
+mod code_runner_mcp;
 mod context;
 mod era;
 mod languages;
@@ -30,6 +32,9 @@ pub mod stdio;
 
 pub use change::Change;
 pub use code_runner::{CodeRunner, NAME as CODE_RUNNER, PORT as CODE_RUNNER_PORT};
+pub use code_runner_mcp::{
+    CodeRunnerMcp, NAME as CODE_RUNNER_MCP, Settings as CodeRunnerMcpSettings,
+};
 pub use context::{Context, LogLevel, Outbox};
 pub use era::{Era, LEGACY, MODERN, Revision, SUPPORTED, VERSION_KEY, Way};
 pub use languages::Languages;

@@ -9,6 +9,7 @@ use crate::cell::Isolation;
 use crate::egress;
 use crate::engine::Rejected;
 use crate::language::{By, Cause, Diagnosis, LanguageError, Problem};
+use crate::packages::Refused;
 use crate::plan::{RunPlan, bytes};
 use crate::run::{Compiled, Outcome, RunResult, StartError};
 
@@ -35,6 +36,9 @@ pub struct RunOutput {
     /// What became of the compile step, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compile: Option<CompileOutput>,
+    /// The packages that it had, if it had any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packages: Option<PackagesOutput>,
     pub duration_ms: f64,
     pub usage: UsageOutput,
     /// What it asked of its network, if it had one.
@@ -132,6 +136,19 @@ pub struct CompileOutput {
     pub cached: bool,
 }
 
+#[derive(Debug, Serialize)]
+pub struct PackagesOutput {
+    /// `name==version`.
+    pub installed: Vec<String>,
+    /// To have exactly these again: pass it as `packages`.
+    pub lock: String,
+    /// They were there already.
+    pub cached: bool,
+    /// How long it took to install them, if they were not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<f64>,
+}
+
 #[derive(Debug, Default, Serialize)]
 pub struct UsageOutput {
     pub cpu_ms: Option<f64>,
@@ -184,6 +201,18 @@ impl RunOutput {
                 duration_ms: milliseconds(compiled.duration),
                 cached: compiled.cached,
             }),
+            packages: result.packages.as_ref().map(|packages| PackagesOutput {
+                installed: packages.set.installed.clone(),
+                lock: packages.set.lock.clone(),
+                cached: packages.took.is_none(),
+                duration_ms: packages.took.map(milliseconds),
+            }),
+            notes: plan
+                .notes
+                .iter()
+                .cloned()
+                .chain(result_notes(&result))
+                .collect(),
             duration_ms: milliseconds(result.duration),
             usage: UsageOutput {
                 cpu_ms: result.spent.cpu.map(milliseconds),
@@ -233,15 +262,20 @@ impl RunOutput {
     pub fn of_start_error(plan: &RunPlan, error: &StartError) -> Self {
         let (status, kind) = match error {
             StartError::Wall { .. } => ("rejected", "denied"),
+            StartError::Packages(error) => ("failed", error.kind()),
             StartError::Lost | StartError::Slow | StartError::Jail(JailError::SpawnerGone) => {
                 ("lost", "sandbox")
             }
             _ => ("rejected", "sandbox"),
         };
         let message = format!("{error}; nothing was executed");
-        let error = ErrorOutput::new(kind, message, error.hint().map(str::to_owned));
+        let mut output = ErrorOutput::new(kind, message, error.hint().map(Into::into));
+        if let StartError::Packages(error) = error {
+            output.module = error.module().map(str::to_owned);
+            output.candidates = error.candidates();
+        }
         Self {
-            error: Some(error),
+            error: Some(output),
             ..Self::empty(status, Some(plan))
         }
     }
@@ -278,6 +312,7 @@ impl RunOutput {
                 path: plan.runtime.path.display().to_string(),
             }),
             compile: None,
+            packages: None,
             duration_ms: 0.0,
             usage: UsageOutput::default(),
             network: None,
@@ -285,6 +320,21 @@ impl RunOutput {
             isolation: None,
         }
     }
+}
+
+/// What was done for a program that its reader should know.
+fn result_notes(result: &RunResult) -> Vec<String> {
+    let installed = result.packages.iter().filter_map(|packages| {
+        let names = packages.set.installed.iter();
+        let names: Vec<String> = names.map(|name| name.replacen("==", " ", 1)).collect();
+        let names = match names.len() {
+            0..=8 => names.join(", "),
+            more => format!("{} and {} more", names[..7].join(", "), more - 7),
+        };
+        let took = packages.took?.as_secs_f64();
+        Some(format!("installed {names} in {took:.1} s"))
+    });
+    installed.collect()
 }
 
 /// An outcome in words and numbers.
@@ -311,8 +361,29 @@ impl Verdict {
                 let error = verdict.error.map(|error| of_compiler(error, compiled));
                 Self { error, ..verdict }
             }
-            _ => Self::of_program(plan, result),
+            _ => Self::of_program(plan, result).explained(&result.refused),
         }
+    }
+
+    /// A missing module with the reason why nothing was installed for it.
+    fn explained(mut self, refused: &[Refused]) -> Self {
+        if let Some(error) = &mut self.error
+            && let Some(module) = error.module.as_deref()
+            && let Some(refused) = refused
+                .iter()
+                .find(|it| module.split('.').next() == Some(it.module.as_str()))
+        {
+            error.hint = Some(match refused.candidates.as_slice() {
+                [] => format!("Name its package in `packages`: {}.", refused.why),
+                names => format!(
+                    "Name its package in `packages`, perhaps {}: {}.",
+                    names.join(" or "),
+                    refused.why
+                ),
+            });
+            error.candidates = refused.candidates.clone();
+        }
+        self
     }
 
     fn of_program(plan: &RunPlan, result: &RunResult) -> Self {
@@ -480,7 +551,7 @@ fn diagnosed(plan: &RunPlan, code: i32, stderr: &[u8]) -> ErrorOutput {
         Cause::MissingModule { module } => (
             "missing_module",
             format!("the program needs `{module}`, which is not there"),
-            Some("Use what the runtime has, or pass the module as a file."),
+            Some("Name its package in `packages`, or pass the module as a file."),
             Some(module),
         ),
     };

@@ -9,6 +9,7 @@ mod files;
 mod limits;
 mod mount;
 mod network;
+mod packages;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -22,6 +23,7 @@ pub use files::{FileSource, InputFile};
 pub use limits::{AskedLimits, parse_count, parse_cpus, parse_duration, parse_size};
 pub use mount::{add_mounts, check_mount, overlap, parse_mount};
 pub use network::{BadGrant, BadHost, Host, Name, Network, Pattern, Target, USUAL_PORTS};
+pub use packages::AskedPackages;
 
 /// One program to run, with its surroundings.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +36,8 @@ pub struct RunRequest {
     env: BTreeMap<String, String>,
     files: Vec<InputFile>,
     limits: AskedLimits,
+    packages: AskedPackages,
+    offline: bool,
     network: Network,
     mounts: Vec<Mount>,
 }
@@ -140,6 +144,8 @@ impl RunRequest {
             env: BTreeMap::new(),
             files: Vec::new(),
             limits: AskedLimits::default(),
+            packages: AskedPackages::Detect,
+            offline: false,
             network: Network::None,
             mounts: Vec::new(),
         })
@@ -218,6 +224,31 @@ impl RunRequest {
         limits.check()?;
         self.limits = limits;
         Ok(self)
+    }
+
+    /// The packages to install; how each is written is for its language to check.
+    pub fn packages(mut self, packages: AskedPackages) -> Result<Self, RequestError> {
+        packages.check()?;
+        self.packages = packages;
+        Ok(self)
+    }
+
+    /// Nothing is fetched for this program.
+    pub fn offline(mut self, offline: bool) -> Self {
+        self.offline = offline;
+        self
+    }
+
+    pub fn asked_packages(&self) -> &AskedPackages {
+        &self.packages
+    }
+
+    pub fn is_offline(&self) -> bool {
+        self.offline
+    }
+
+    pub fn asked_files(&self) -> &[InputFile] {
+        &self.files
     }
 
     /// What it may reach, as far as the configuration allows.

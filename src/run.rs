@@ -7,9 +7,11 @@
 mod capture;
 mod outcome;
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,12 +19,14 @@ use jail::cgroup::{Cgroups, Usage};
 use jail::{Event, Exit, Jail, JailError, Policy};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::io::AsyncWriteExt;
+use tokio::net::TcpListener;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval_at, sleep_until, timeout};
 
-use crate::cell::{Cell, Isolation, PlaceError, Requirement, collect, place};
+use crate::cell::{Cell, Isolation, PlaceError, Requirement, collect, export, place};
 use crate::egress::{self, Authority, Scrubber, WayOut};
+use crate::packages::{Installed, PackageError, Refused};
 use crate::plan::{self, RunPlan};
 use crate::pool::{Pool, Waiting};
 use crate::request::{FileSource, InputFile};
@@ -51,10 +55,16 @@ pub struct RunResult {
     pub isolation: Isolation,
     /// The files that the plan wanted back.
     pub collected: Vec<InputFile>,
+    /// How many bytes were copied to where the plan wanted them.
+    pub exported: u64,
     /// What it asked of its network, if it had one.
     pub network: Option<egress::Report>,
     /// What became of the compile step, if the plan had one.
     pub compiled: Option<Compiled>,
+    /// The packages that it had.
+    pub packages: Option<Box<Installed>>,
+    /// Imports that nothing was installed for.
+    pub refused: Vec<Refused>,
 }
 
 /// Why a program never got its chance.
@@ -86,12 +96,16 @@ pub enum StartError {
 
     #[error("could not start a thread: {0}")]
     Thread(io::Error),
+
+    #[error(transparent)]
+    Packages(Box<PackageError>),
 }
 
 impl StartError {
     /// What the caller can do about it, in one imperative sentence.
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
+    pub fn hint(&self) -> Option<Cow<'static, str>> {
+        let fixed = match self {
+            Self::Packages(error) => return error.hint().map(Cow::Owned),
             Self::Jail(error) => error.hint(),
             Self::Wall { .. } => Some(
                 "Mend it (`hotcell doctor` says how), or accept a weaker sandbox with `--allow-reduced`.",
@@ -103,7 +117,8 @@ impl StartError {
             }
             Self::Place(error) => error.hint(),
             Self::Collect(_) => None,
-        }
+        };
+        fixed.map(Cow::Borrowed)
     }
 }
 
@@ -115,7 +130,18 @@ pub struct Surface {
     /// waits, as with any pipe; when it is gone the program does not notice.
     pub events: mpsc::Sender<OutputEvent>,
     pub requirement: Requirement,
+    /// Who answers the program's connections to a port of its own loopback, if anybody does.
+    pub door: Option<Door>,
 }
+
+/// A port of a cell that the server answers at.
+pub struct Door {
+    pub port: u16,
+    /// Ends when it is dropped, and then nobody answers any more.
+    pub answer: Answer,
+}
+
+type Answer = Box<dyn FnOnce(TcpListener) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
 
 /// A program's standard input.
 pub enum Stdin {
@@ -154,11 +180,19 @@ pub async fn run(
         Some(waiting) => give_program(waiting, cgroups, plan, surface.requirement).await?,
         None => None,
     };
-    let (cell, pipes, isolation, way_out) = match started {
+    let (mut cell, pipes, isolation, way_out) = match started {
         Some((cell, pipes, isolation)) => (cell, pipes, isolation, None),
         None => {
             let (pipes, theirs) = Pipes::make(no_stdin).map_err(StartError::Pipe)?;
-            let mut cell = Cell::start(jail, policy(plan), theirs).await?;
+            let policy = Policy {
+                listen: surface
+                    .door
+                    .as_ref()
+                    .map(|door| door.port)
+                    .or(policy(plan).listen),
+                ..policy(plan)
+            };
+            let mut cell = Cell::start(jail, policy, theirs).await?;
             let ready = make_ready(&mut cell, cgroups, plan, surface.requirement, authority);
             let (isolation, way_out) = timeout(SETUP, ready)
                 .await
@@ -190,6 +224,14 @@ pub async fn run(
         .stdin
         .map(|pipe| Task::start(feed(pipe, surface.stdin)));
 
+    let answering = match (surface.door, cell.take_door()) {
+        (Some(door), Some(socket)) => {
+            let listener = std::net::TcpListener::from(socket);
+            let listener = TcpListener::from_std(listener).map_err(StartError::Pipe)?;
+            Some((door.answer)(listener))
+        }
+        _ => None,
+    };
     let started = Instant::now();
     let mut watch = Watch {
         cell,
@@ -198,9 +240,15 @@ pub async fn run(
         exit: None,
     };
     let mut cancelled = std::pin::pin!(cancelled);
-    let ended = watch
-        .until_end(&ceiling, started + plan.timeout, cancelled.as_mut())
-        .await?;
+    let until_end = watch.until_end(&ceiling, started + plan.timeout, cancelled.as_mut());
+    let ended = match answering {
+        None => until_end.await?,
+        Some(answering) => tokio::select! {
+            ended = until_end => ended?,
+            // It never ends by itself; and it must be gone before the cell's slot is used again.
+            () = answering => End::Gone,
+        },
+    };
     watch.usage = watch.cell.usage();
     let duration = started.elapsed();
     watch.cell.kill();
@@ -221,13 +269,17 @@ pub async fn run(
     let outcome = watch.judge(ended, &stderr);
     let collected = match outcome {
         Outcome::Exited { code: 0, .. } => fetch(&watch.cell, plan).await?,
-        _ => Vec::new(),
+        _ => (Vec::new(), 0),
     };
+    let (collected, exported) = collected;
     Ok(RunResult {
         outcome,
         network,
         collected,
+        exported,
         compiled: None,
+        packages: None,
+        refused: Vec::new(),
         spent: Spent::new(&watch.usage, watch.exit),
         stdout,
         stderr,
@@ -254,7 +306,7 @@ async fn give_program(
     check(&isolation, requirement)?;
     fill(&cell, plan).await?;
     cell.close_workspace();
-    if cell.go(requirement.go()).is_err() {
+    if cell.go(requirement.go(), &plan.wake).is_err() {
         return Ok(None);
     }
     Ok(Some((cell, pipes, isolation)))
@@ -292,12 +344,12 @@ async fn make_ready(
                 }
                 fill(cell, plan).await?;
                 // Held only for what is to be fetched from it.
-                if plan.collect.is_empty() {
+                if plan.collect.is_empty() && plan.export.is_none() {
                     cell.close_workspace();
                 }
                 // It waits by itself for the walls that are still to come.
                 // One that has failed meanwhile says why in its next event.
-                let _ = cell.go(requirement.go());
+                let _ = cell.go(requirement.go(), "");
             }
             Event::Locked { landlock, seccomp } => {
                 let missing = missing.ok_or(StartError::Lost)?;
@@ -329,7 +381,7 @@ async fn fill(cell: &Cell, plan: &RunPlan) -> Result<(), StartError> {
     let files: Vec<InputFile> = [source].into_iter().chain(plan.files.clone()).collect();
     let size = |file: &InputFile| match &file.source {
         FileSource::Bytes(bytes) => bytes.len(),
-        FileSource::EmptyFolder => 0,
+        FileSource::EmptyFolder | FileSource::Link(_) => 0,
         FileSource::HostFile(_) | FileSource::HostFolder(_) => usize::MAX,
     };
     // A few pages of memory are written sooner than a thread is found for them.
@@ -341,18 +393,24 @@ async fn fill(cell: &Cell, plan: &RunPlan) -> Result<(), StartError> {
 }
 
 /// What the plan wants of the workspace, which outlives the program as long as we hold it.
-async fn fetch(cell: &Cell, plan: &RunPlan) -> Result<Vec<InputFile>, StartError> {
-    if plan.collect.is_empty() {
-        return Ok(Vec::new());
+async fn fetch(cell: &Cell, plan: &RunPlan) -> Result<(Vec<InputFile>, u64), StartError> {
+    if plan.collect.is_empty() && plan.export.is_none() {
+        return Ok((Vec::new(), 0));
     }
     let workspace = cell.workspace().ok_or(StartError::Lost)?;
     let workspace = workspace.try_clone_to_owned().map_err(StartError::Pipe)?;
     let (folders, most) = (plan.collect.clone(), plan.limits.workspace);
-    let work = move || -> io::Result<Vec<InputFile>> {
+    let wanted = plan.export.clone();
+    let work = move || -> io::Result<(Vec<InputFile>, u64)> {
         let files = folders
             .iter()
             .map(|it| collect(workspace.as_fd(), it, most));
-        Ok(files.collect::<Result<Vec<_>, _>>()?.concat())
+        let files = files.collect::<Result<Vec<_>, _>>()?.concat();
+        let exported = match &wanted {
+            Some((folder, to)) => export(workspace.as_fd(), folder, to, most)?,
+            None => 0,
+        };
+        Ok((files, exported))
     };
     let collected = tokio::task::spawn_blocking(work).await;
     collected

@@ -18,8 +18,8 @@ use crate::language::Surroundings;
 use crate::output::{RunOutput, Verdict};
 use crate::plan::RunPlan;
 use crate::request::{
-    AskedLimits, InputFile, Network, RequestError, RunRequest, check_variable, parse_count,
-    parse_cpus, parse_duration, parse_mount, parse_size,
+    AskedLimits, AskedPackages, InputFile, Network, RequestError, RunRequest, check_mount,
+    check_variable, parse_count, parse_cpus, parse_duration, parse_mount, parse_size,
 };
 use crate::run::{OutputEvent, RunResult, StartError, Stdin, Stream, Surface, picture_kind};
 
@@ -37,8 +37,14 @@ Exit codes:
 #[derive(clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Arguments {
-    /// The program's file; without it and without -c, standard input is the program
+    /// The program's file, or a language; without it and without -c, standard input is the program
     file: Option<PathBuf>,
+    /// After a language: the program itself
+    #[arg(value_name = "CODE", conflicts_with_all = ["code", "program"])]
+    inline: Option<String>,
+    /// The program's file, where the first word is a language
+    #[arg(short = 'f', value_name = "FILE", conflicts_with = "code")]
+    program: Option<PathBuf>,
     /// The program itself
     #[arg(short, long, value_name = "CODE", conflicts_with = "file")]
     code: Option<String>,
@@ -54,12 +60,32 @@ pub struct Arguments {
     /// A file or folder of the host to place in the workspace (repeat for more)
     #[arg(long = "file", value_name = "HOST[:CELL]")]
     files: Vec<String>,
+    /// A package to install before, as in requests or 'numpy<3'; what is imported comes by itself (repeat for more)
+    #[arg(long = "package", value_name = "NAME", group = "naming")]
+    packages: Vec<String>,
+    /// The same as a JSON object of imports and packages
+    #[arg(short = 'p', long = "packages", value_name = "JSON", group = "naming")]
+    package_map: Option<String>,
+    /// The file with a lock from an earlier result: exactly those packages
+    #[arg(long, value_name = "FILE", group = "naming")]
+    lock: Option<PathBuf>,
+    /// Install no package
+    #[arg(long, group = "naming")]
+    no_packages: bool,
+    /// Fetch nothing: use only packages that are installed already
+    #[arg(long)]
+    offline: bool,
     /// Hosts that it may reach, as in api.example.com,*.example.org:8443; or all [default: none]
     #[arg(long, value_name = "HOSTS")]
     network: Vec<String>,
     /// A folder of the host that it sees as it is, read-only with :ro (repeat for more)
     #[arg(long = "mount", value_name = "HOST:CELL[:ro]")]
     mounts: Vec<String>,
+    /// The same as --mount, in two words
+    #[arg(long, value_name = "HOST", hide = true)]
+    nodefs_root: Option<PathBuf>,
+    #[arg(long, value_name = "CELL", hide = true, requires = "nodefs_root")]
+    nodefs_mount: Option<String>,
     /// End the program after this time, as in 30, 1m, 1500ms [default: 30s]
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     timeout: Option<String>,
@@ -145,7 +171,12 @@ pub fn main(arguments: Arguments, engine: Option<Engine>) -> ExitCode {
 
 /// What to run, and whether our standard input is the program's.
 fn prepare(engine: &Engine, arguments: &Arguments) -> Result<(RunPlan, bool), Rejected> {
-    let (code, name, stdin) = read_code(arguments)?;
+    // A file of that name comes first; nobody has one called `py`.
+    let first = arguments.file.as_deref().filter(|file| !file.exists());
+    let named = first
+        .and_then(Path::to_str)
+        .filter(|it| engine.registry().find(it).is_ok());
+    let (code, name, stdin) = read_code(arguments, named.is_some())?;
     let number = |text: &Option<String>| text.clone();
     let limits = AskedLimits {
         timeout: number(&arguments.timeout)
@@ -180,15 +211,22 @@ fn prepare(engine: &Engine, arguments: &Arguments) -> Result<(RunPlan, bool), Re
     let network = arguments.network.iter().flat_map(|list| list.split(','));
     let network = Network::from_words(network.map(str::trim)).map_err(RequestError::from)?;
     let mounts = arguments.mounts.iter().map(|mount| parse_mount(mount));
-    let mounts = mounts.collect::<Result<Vec<_>, _>>()?;
+    let mut mounts = mounts.collect::<Result<Vec<_>, _>>()?;
+    if let Some(root) = &arguments.nodefs_root {
+        let usual = root.to_string_lossy();
+        let place = arguments.nodefs_mount.as_deref().unwrap_or(&usual);
+        mounts.push(check_mount(root, place, jail::Access::Write)?);
+    }
     let mut request = RunRequest::new(code)?
         .args(arguments.arguments.iter().cloned())?
         .env(env)?
         .files(files)?
+        .packages(asked_packages(arguments)?)?
+        .offline(arguments.offline)
         .limits(limits)?
         .mounts(mounts)?
         .network(network);
-    if let Some(language) = &arguments.language {
+    if let Some(language) = arguments.language.as_deref().or(named) {
         request = request.language(language);
     }
     if let Some(engine) = &arguments.engine {
@@ -200,6 +238,30 @@ fn prepare(engine: &Engine, arguments: &Arguments) -> Result<(RunPlan, bool), Re
     Ok((engine.plan(request)?, stdin))
 }
 
+fn asked_packages(arguments: &Arguments) -> Result<AskedPackages, RequestError> {
+    if let Some(lock) = &arguments.lock {
+        let text = std::fs::read_to_string(lock).map_err(|source| RequestError::HostFile {
+            path: lock.clone(),
+            source,
+        })?;
+        return Ok(AskedPackages::Lock(text));
+    }
+    if let Some(map) = &arguments.package_map {
+        let read = serde_json::from_str(map).map(AskedPackages::Map);
+        return read.map_err(|_| RequestError::BadNumber {
+            value: map.clone(),
+            expected: "a JSON object of imports and packages",
+            example: "{\"sklearn\": \"scikit-learn\"}",
+        });
+    }
+    Ok(
+        match (arguments.no_packages, arguments.packages.is_empty()) {
+            (false, true) => AskedPackages::Detect,
+            _ => AskedPackages::List(arguments.packages.clone()),
+        },
+    )
+}
+
 /// A bare name takes our own value, by explicit wish of the caller.
 fn own_variable(name: &str) -> Result<(String, String), RequestError> {
     check_variable(name, "")?;
@@ -208,12 +270,26 @@ fn own_variable(name: &str) -> Result<(String, String), RequestError> {
 }
 
 /// The program, its name if it has one, and whether our standard input is left for it to read.
-fn read_code(arguments: &Arguments) -> Result<(Vec<u8>, Option<&Path>, bool), RequestError> {
+fn read_code(
+    arguments: &Arguments,
+    is_language: bool,
+) -> Result<(Vec<u8>, Option<&Path>, bool), RequestError> {
     let ours = Path::new("-");
-    match (
-        &arguments.code,
-        arguments.file.as_deref().filter(|file| *file != ours),
-    ) {
+    if let Some(inline) = arguments.inline.as_deref().filter(|_| is_language) {
+        return Ok((inline.as_bytes().to_vec(), None, true));
+    }
+    if let Some(inline) = &arguments.inline {
+        // Nothing is guessed: the first word is neither a file nor a language.
+        return Err(RequestError::HostFile {
+            path: arguments.file.clone().unwrap_or_else(|| inline.into()),
+            source: io::ErrorKind::NotFound.into(),
+        });
+    }
+    let file = match is_language {
+        true => arguments.program.as_deref(),
+        false => arguments.program.as_deref().or(arguments.file.as_deref()),
+    };
+    match (&arguments.code, file.filter(|file| *file != ours)) {
         (Some(code), _) => Ok((code.clone().into_bytes(), None, true)),
         (None, Some(file)) => {
             let code = std::fs::read(file).map_err(|source| RequestError::HostFile {
@@ -222,9 +298,7 @@ fn read_code(arguments: &Arguments) -> Result<(Vec<u8>, Option<&Path>, bool), Re
             })?;
             Ok((code, Some(file), true))
         }
-        (None, None) if arguments.file.is_none() && io::stdin().is_terminal() => {
-            Err(RequestError::EmptyCode)
-        }
+        (None, None) if file.is_none() && io::stdin().is_terminal() => Err(RequestError::EmptyCode),
         (None, None) => {
             let mut code = Vec::new();
             let read = io::stdin().lock().read_to_end(&mut code);
@@ -286,6 +360,7 @@ async fn execute(
         stdin,
         events,
         requirement,
+        door: None,
     };
     let printing = async {
         if json {
@@ -348,7 +423,7 @@ fn can_write_at_once(event: &OutputEvent) -> bool {
     event.bytes.len() <= PIPE_BUF
         && match event.stream {
             Stream::Stdout => ready(io::stdout().as_fd()),
-            Stream::Stderr => ready(io::stderr().as_fd()),
+            Stream::Stderr | Stream::Notice => ready(io::stderr().as_fd()),
         }
 }
 
@@ -365,6 +440,10 @@ fn write(event: &OutputEvent) -> io::Result<()> {
     match event.stream {
         Stream::Stdout => write_all(&mut io::stdout().lock(), &event.bytes),
         Stream::Stderr => write_all(&mut io::stderr().lock(), &event.bytes),
+        Stream::Notice => {
+            complain(&String::from_utf8_lossy(&event.bytes), None);
+            Ok(())
+        }
     }
 }
 
@@ -425,7 +504,7 @@ fn report(
                 for line in output.refusals(|host| format!("Grant it with `--network {host}`.")) {
                     complain(&line, None);
                 }
-                for note in &plan.notes {
+                for note in &output.notes {
                     complain(note, None);
                 }
                 // A program that failed by itself has said why; the rest is for us to say.
@@ -440,7 +519,7 @@ fn report(
             if json {
                 print_json(&RunOutput::of_start_error(plan, &error));
             } else {
-                complain(&error.to_string(), error.hint());
+                complain(&error.to_string(), error.hint().as_deref());
             }
             OUR_FAILURE.into()
         }

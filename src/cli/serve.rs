@@ -16,7 +16,8 @@ use crate::cell::Requirement;
 use crate::engine::{QueueSize, Trust};
 use crate::language::{Surroundings, Tiers};
 use crate::mcp::{
-    Catalog, CodeRunner, Identity, Languages, Outputs, RunSettings, RunTool, Runner, Server, stdio,
+    Catalog, CodeRunner, CodeRunnerMcp, Identity, Languages, Outputs, RunSettings, RunTool, Runner,
+    Server, stdio,
 };
 use crate::publish::Folder;
 use crate::request::{Network, RequestError, parse_count, parse_duration, parse_size};
@@ -179,6 +180,7 @@ fn build(
             running: count(&arguments.max_runs, usual.running)?,
             waiting: count(&arguments.max_queue, usual.waiting)?,
         },
+        packages: arguments.stand_in.and_then(StandIn::packages),
         pool: arguments
             .pool
             .map_or(RunSettings::default().pool, Into::into),
@@ -212,6 +214,13 @@ fn build(
     let identity = match arguments.stand_in {
         Some(other @ StandIn::CodeRunner) => {
             catalog.add_tool(CodeRunner(runner));
+            other.identity()
+        }
+        Some(other @ StandIn::CodeRunnerMcp) => {
+            let settings = Arc::new(stand_in::settings()?);
+            for kind in settings.tools.clone() {
+                catalog.add_tool(CodeRunnerMcp::new(runner.clone(), settings.clone(), kind));
+            }
             other.identity()
         }
         None => {

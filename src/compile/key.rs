@@ -27,6 +27,7 @@ impl Key {
                 FileSource::HostFile(path) => hash.add(fs::read(path).ok()?),
                 FileSource::EmptyFolder => hash.add("a folder"),
                 FileSource::HostFolder(_) => return None,
+                FileSource::Link(to) => hash.add(to.as_os_str().as_encoded_bytes()),
             }
         }
         for step in &build.steps {

@@ -14,6 +14,11 @@ pub struct File {
     pub env: EnvTable,
     pub mount: Vec<MountTable>,
     pub secret: Vec<SecretTable>,
+    /// Used where runtimes and packages are fetched; here they are only checked.
+    #[serde(rename = "auto_install")]
+    _auto_install: bool,
+    #[serde(rename = "packages")]
+    _packages: crate::packages::Table,
 }
 
 #[derive(Default, Deserialize)]

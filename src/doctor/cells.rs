@@ -144,6 +144,9 @@ fn plan(question: &Question, limits: Limits, timeout: Duration) -> RunPlan {
         output_limit: MIB,
         build: None,
         collect: Vec::new(),
+        export: None,
+        packages: None,
+        wake: String::new(),
         failure: Failure::default(),
         zygote: None,
         weight: 0,
@@ -158,6 +161,7 @@ async fn run(engine: &Engine, plan: &RunPlan) -> Probed {
         events: mpsc::channel(1).0,
         // The worse the host, the more its doctor is needed.
         requirement: Requirement::Reduced,
+        door: None,
     };
     let over = OnceLock::new();
     let watch = WatchEnd(&over);

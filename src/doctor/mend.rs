@@ -69,8 +69,8 @@ pub fn mend(error: &StartError, host: &Host) -> String {
     };
     let own = error
         .hint()
-        .unwrap_or("Run again; if it stays so, report it.");
-    exact.unwrap_or_else(|| own.to_owned())
+        .unwrap_or("Run again; if it stays so, report it.".into());
+    exact.unwrap_or_else(|| own.into())
 }
 
 fn by_error(step: &str, source: &io::Error, host: &Host) -> Option<String> {

@@ -19,8 +19,9 @@ pub use book::offers;
 pub use consent::may_add_unasked;
 pub use error::FetchError;
 pub use place::{Order, Place, Receipt};
-pub use progress::{Bar, Event};
-pub use recipe::Recipe;
+pub use progress::{Bar, Event, megabytes};
+pub use recipe::{Recipe, Registry};
+pub use registry::base as registry_base;
 
 /// What is wanted.
 pub struct Wanted<'a> {
@@ -79,6 +80,19 @@ pub fn add(
         }
     }
     answer
+}
+
+/// Brings one recipe by its name, as for a tool that runs no language. Blocks.
+pub fn add_recipe(
+    name: &str,
+    place: &Place,
+    config: Option<&Path>,
+    tell: &mut dyn FnMut(Event<'_>),
+) -> Result<Added, FetchError> {
+    let all = book::recipes(config)?;
+    let found = all.iter().find(|it| it.name == name);
+    let recipe = found.ok_or_else(|| FetchError::NoRecipe(name.to_owned()))?;
+    bring(recipe, Order::AfterPath, place, tell)
 }
 
 /// Takes a language's runtimes out again; says which.

@@ -71,7 +71,8 @@ pub fn shown(url: &reqwest::Url) -> String {
     url.to_string()
 }
 
-fn base(registry: Registry) -> String {
+/// Where a registry is, without a slash at its end.
+pub fn base(registry: Registry) -> String {
     let Some((_, usual, variables)) = PLACES.iter().find(|(it, ..)| *it == registry) else {
         return String::new();
     };

@@ -4,6 +4,7 @@
 //! and a [`Definition`] that exists can be planned with.
 
 mod compile;
+mod packages;
 mod rule;
 mod way;
 
@@ -17,6 +18,7 @@ use super::failure::Failure;
 use crate::request::{CellPath, check_variable};
 
 pub use compile::{Compile, Problem};
+pub use packages::{Ecosystem, Installer, Packages};
 pub use rule::Rule;
 pub use way::{Piece, Way, Word};
 
@@ -61,6 +63,8 @@ pub struct Definition {
     pub failure: Failure,
     /// How runs of it are kept waiting, if they are.
     pub warm: Option<Warm>,
+    /// How its programs get packages, if they do.
+    pub packages: Option<Packages>,
 }
 
 /// A runtime that has started before its program comes.

@@ -157,6 +157,42 @@ impl Runtime {
         Self::search(definition, Some(code), around)
     }
 
+    /// A program that is no language's own, if there is one that a cell can be shown.
+    pub fn tool(command: &str, around: &Surroundings) -> Option<Self> {
+        let place = format!("tool-{command}");
+        in_path(command, around).find_map(|candidate| {
+            Self::from_candidate(command, &candidate, &place, &Way::default(), around).ok()
+        })
+    }
+
+    /// What the program prints when it is asked `question`, as the user and outside any
+    /// cell. Nothing if it fails or takes long.
+    pub fn say(&self, question: &[String], around: &Surroundings) -> String {
+        const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+        // Starting it takes longer than most programs run, so answers are kept in a file.
+        let file = around
+            .cache
+            .as_ref()
+            .map(|folder| folder.join("answers.json"));
+        let bytes = file.as_deref().and_then(cache::read_own);
+        let mut known: BTreeMap<String, String> = bytes
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .unwrap_or_default();
+        let modified = cache::modified(&self.path);
+        let key = format!("{} {modified:?} {question:?}", self.path.display());
+        if let Some(answer) = known.get(&key) {
+            return answer.clone();
+        }
+        let said = shim::run(&self.path, question, around, PATIENCE).unwrap_or_default();
+        let answer = String::from_utf8_lossy(&said[0]).into_owned();
+        known.retain(|other, _| !other.starts_with(&format!("{} ", self.path.display())));
+        known.insert(key, answer.clone());
+        if let (Some(file), Ok(bytes)) = (file, serde_json::to_vec(&known)) {
+            cache::write_own(&file, &bytes);
+        }
+        answer
+    }
+
     /// Whether `PATH` has a program of this name, of whatever kind.
     pub fn is_in_path(command: &str, around: &Surroundings) -> bool {
         in_path(command, around).next().is_some()

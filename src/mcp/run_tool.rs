@@ -4,6 +4,7 @@ mod params;
 mod recorder;
 mod render;
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -43,6 +44,8 @@ pub struct RunSettings {
     pub budget: usize,
     /// What a call may ask to reach, if not what the configuration says.
     pub network: Option<Network>,
+    /// Where packages are kept, if not where the configuration says.
+    pub packages: Option<PathBuf>,
 }
 
 impl Default for RunSettings {
@@ -55,6 +58,7 @@ impl Default for RunSettings {
             tiers: Tiers::default(),
             // Some clients refuse more than 25,000 tokens; this is safely below.
             budget: 24_000,
+            packages: None,
             network: None,
         }
     }
@@ -110,6 +114,7 @@ impl Runner {
         let settings = &self.settings;
         self.engine.get_or_init(|| {
             Engine::new(Surroundings::from_env())
+                .with_packages(settings.packages.clone())
                 .with_ceiling(settings.network.clone())
                 .with_tiers(&settings.tiers)
                 .with_pools(settings.pool)
@@ -183,6 +188,7 @@ impl Runner {
             stdin,
             events,
             requirement: self.settings.requirement,
+            door: None,
         };
         let run = self.engine().run(&plan, surface, stop);
         let (result, heard, version) = tokio::join!(run, hear(received), self.version(&plan));
@@ -280,6 +286,7 @@ fn listing() -> Value {
                     "type": "object",
                     "description": "Placed in the working directory: path → text, {\"base64\"} or {\"uri\": \"run://…\"}",
                 },
+                "packages": { "description": "List, or import → package. Imports install by themselves" },
                 "network": {
                     "type": "array",
                     "items": { "type": "string" },

@@ -11,13 +11,14 @@ mod show;
 mod words;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jail::{Limits, Mount, Tree, Zygote};
 
 use crate::language::{By, Definition, Failure, LanguageId, Runtime};
-use crate::request::{CellPath, InputFile, RequestError, RunRequest, overlap};
+use crate::packages::{PackagePlan, Set, Wishes};
+use crate::request::{CellPath, FileSource, InputFile, RequestError, RunRequest, overlap};
 
 pub use build::{BUILD_FOLDER, Build, WarmUp};
 pub use egress::{Egress, PORT};
@@ -54,6 +55,12 @@ pub struct RunPlan {
     pub build: Option<Build>,
     /// Folders of the workspace whose files are wanted when it has ended well.
     pub collect: Vec<CellPath>,
+    /// A folder of the workspace that is copied to a folder of the host when it has ended well.
+    pub export: Option<(CellPath, PathBuf)>,
+    /// The packages that it needs.
+    pub packages: Option<Box<PackagePlan>>,
+    /// What a waiting runtime runs before the program.
+    pub wake: String,
     /// How this program would say why it failed.
     pub failure: Failure,
     /// The waiting runtime that this run could go on with, if it asks for nothing special.
@@ -146,6 +153,9 @@ pub fn plan(
         argv,
         build,
         collect: Vec::new(),
+        export: None,
+        packages: None,
+        wake: String::new(),
         env,
         zygote,
         weight: definition.warm.as_ref().map_or(0, |warm| warm.weight),
@@ -160,6 +170,60 @@ pub fn plan(
         failure: definition.failure.for_file(&file),
         notes: settled.notes,
     })
+}
+
+impl RunPlan {
+    /// The same program with packages to install first.
+    pub fn want(&mut self, wishes: Wishes, definition: &Definition, offline: bool) {
+        let Some(how) = &definition.packages else {
+            return;
+        };
+        // What a waiting runtime has loaded may be one of them in another version.
+        if self.zygote.is_some() {
+            let (argv, env, code) = (&self.argv, &self.env, &self.source.bytes);
+            self.zygote = zygote(definition, argv, env, code, false);
+        }
+        if how.wake.is_empty() {
+            self.zygote = None;
+        }
+        self.packages = Some(Box::new(PackagePlan {
+            wishes,
+            how: how.clone(),
+            env: base_environment(&self.runtime),
+            offline,
+        }));
+    }
+
+    /// The same program with its packages installed.
+    pub fn with_packages(&self, set: &Set) -> Self {
+        let mut plan = self.clone();
+        let Some(packages) = plan.packages.take() else {
+            return plan;
+        };
+        let tree = format!("{}/{}", crate::packages::IN_CELL, set.tree);
+        let fill = |text: &String| text.replace("{packages}", &tree);
+        for (name, value) in &packages.how.env {
+            let value = fill(value);
+            // What the caller set stays, behind ours.
+            let entry = plan.env.entry(name.clone());
+            entry
+                .and_modify(|own| *own = format!("{value}:{own}"))
+                .or_insert(value);
+        }
+        plan.wake = fill(&packages.how.wake);
+        for (path, to) in &packages.how.links {
+            let link = InputFile {
+                path: path.clone(),
+                source: FileSource::Link(fill(to).into()),
+                mode: 0o777,
+            };
+            // A program that brings its own has its own.
+            if !plan.files.iter().any(|file| file.is_in_the_way_of(&link)) {
+                plan.files.push(link);
+            }
+        }
+        plan
+    }
 }
 
 /// What the program calls itself, as far as that is needed.
@@ -240,6 +304,14 @@ fn file_argument(path: &CellPath) -> String {
 
 /// Ours, then the language's; the later wins, and the request's wins over both.
 fn environment(definition: &Definition, runtime: &Runtime) -> BTreeMap<String, String> {
+    let mut env = base_environment(runtime);
+    env.extend(definition.env.clone());
+    env.extend(runtime.way.env.clone());
+    env
+}
+
+/// What any program has, and what the runtime itself needs.
+fn base_environment(runtime: &Runtime) -> BTreeMap<String, String> {
     let tools = runtime.tools.iter().map(|it| (&it.prefix, &it.program));
     // What is not under /usr is found by its name too.
     let own = [(&runtime.prefix, &runtime.program)]
@@ -259,8 +331,6 @@ fn environment(definition: &Definition, runtime: &Runtime) -> BTreeMap<String, S
         env.insert("LD_LIBRARY_PATH".to_owned(), runtime.libraries.join(":"));
     }
     env.extend(runtime.env.clone());
-    env.extend(definition.env.clone());
-    env.extend(runtime.way.env.clone());
     env
 }
 

@@ -56,6 +56,11 @@ impl Serialize for RunPlan {
                 "memory": build.limits.memory,
             });
         }
+        if let Some(packages) = &self.packages {
+            let wishes = packages.wishes.all(true);
+            let wishes: Vec<String> = wishes.iter().map(ToString::to_string).collect();
+            plan["packages"] = json!(wishes);
+        }
         plan.serialize(serializer)
     }
 }
@@ -73,6 +78,7 @@ fn file(file: &InputFile) -> Value {
     match &file.source {
         FileSource::Bytes(bytes) => json!({"path": file.path, "bytes": bytes.len(), "mode": mode}),
         FileSource::EmptyFolder => json!({"path": file.path, "folder": true}),
+        FileSource::Link(to) => json!({"path": file.path, "link": to.to_string_lossy()}),
         FileSource::HostFile(from) | FileSource::HostFolder(from) => {
             json!({"path": file.path, "from": from.to_string_lossy(), "mode": mode})
         }

@@ -24,6 +24,8 @@ pub enum FileSource {
     HostFolder(PathBuf),
     /// A folder with nothing in it.
     EmptyFolder,
+    /// A link to something else in the cell.
+    Link(PathBuf),
 }
 
 impl InputFile {

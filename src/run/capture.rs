@@ -20,6 +20,8 @@ const HEAD: usize = KEPT / 4 * 3;
 pub enum Stream {
     Stdout,
     Stderr,
+    /// Not of the program: what is being done for it before it starts.
+    Notice,
 }
 
 /// A piece of output, as it came.

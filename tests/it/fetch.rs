@@ -3,7 +3,7 @@
 mod hostile;
 mod packed;
 mod real;
-mod server;
+pub mod server;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

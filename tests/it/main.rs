@@ -3,6 +3,7 @@
 mod attacks;
 mod bad_input;
 mod code_runner;
+mod code_runner_mcp;
 mod compiled;
 mod doctor;
 mod embedded;
@@ -16,6 +17,7 @@ mod limits;
 mod mcp;
 mod mounts;
 mod network;
+mod packages;
 mod proof;
 mod raw;
 mod readme;

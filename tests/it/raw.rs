@@ -154,7 +154,11 @@ impl Stdio {
 
     /// A server that `initialize` has opened.
     pub fn open(arguments: &[&str]) -> Self {
-        let mut client = Self::start(arguments);
+        Self::open_as(arguments, |_, _| {})
+    }
+
+    pub fn open_as(arguments: &[&str], edit: impl FnOnce(&mut Command, &Path)) -> Self {
+        let mut client = Self::start_as(arguments, edit);
         client.initialize("2025-11-25");
         client
     }

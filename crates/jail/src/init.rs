@@ -67,6 +67,8 @@ pub struct Hooks {
     pub parent: fn(),
     /// In the worker, when all walls stand.
     pub child: fn() -> io::Result<()>,
+    /// In the worker, at the word to go, which says what the runtime must do first.
+    pub go: fn(&[u8]) -> io::Result<()>,
 }
 
 /// Where a cell's program begins.
@@ -276,15 +278,19 @@ fn start(
             (hooks.child)()
         })?;
     }
-    step("waiting for the word to go", || {
+    let word = step("waiting for the word to go", || {
         let message = Status::Locked { landlock, seccomp }.to_bytes();
         wire::send(status.as_fd(), &message, &[])?;
         // Mostly it is there already: the server says beforehand what it asks for.
-        match wire::receive(status.as_fd(), RecvFlags::empty())? {
-            Some(go) if Go::allows(&go.bytes, landlock, seccomp) => Ok(()),
+        let go = wire::receive(status.as_fd(), RecvFlags::empty())?;
+        match go.as_ref().map(|go| Go::word(&go.bytes, landlock, seccomp)) {
+            Some(Some(word)) => Ok(word.to_vec()),
             _ => sys::exit_now(0),
         }
     })?;
+    if let Some(hooks) = hooks.filter(|_| !word.is_empty()) {
+        step("preparing the runtime", || (hooks.go)(&word))?;
+    }
     step("closing files", || {
         sys::close_range(3, libc::c_int::MAX, hooks.is_none())
     })?;

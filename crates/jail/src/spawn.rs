@@ -350,10 +350,11 @@ impl Cell {
         self.uid
     }
 
-    /// Starts the program, once and if the walls stand that `go` asks for.
-    pub fn go(&self, go: Go) -> io::Result<()> {
+    /// Starts the program, once and if the walls stand that `go` asks for. A waiting
+    /// runtime runs `word` before.
+    pub fn go(&self, go: Go, word: &str) -> io::Result<()> {
         match &self.status {
-            Some(status) => wire::send(status.as_fd(), &go.to_bytes(), &[]),
+            Some(status) => wire::send(status.as_fd(), &go.to_bytes(word), &[]),
             None => Err(io::ErrorKind::NotConnected.into()),
         }
     }

@@ -69,13 +69,19 @@ pub struct Go {
 }
 
 impl Go {
-    pub(crate) fn to_bytes(self) -> [u8; 2] {
-        [self.landlock, self.seccomp.into()]
+    /// `word` is what a waiting runtime runs before its program.
+    pub(crate) fn to_bytes(self, word: &str) -> Vec<u8> {
+        [&[self.landlock, self.seccomp.into()], word.as_bytes()].concat()
     }
 
-    /// Whether these walls are enough; nothing is for a message that is not ours.
-    pub(crate) fn allows(bytes: &[u8], landlock: u8, seccomp: bool) -> bool {
-        matches!(bytes, &[least, needed] if landlock >= least && (seccomp || needed == 0))
+    /// The word, if these walls are enough; nothing is for a message that is not ours.
+    pub(crate) fn word(bytes: &[u8], landlock: u8, seccomp: bool) -> Option<&[u8]> {
+        match bytes {
+            [least, needed, word @ ..] if landlock >= *least && (seccomp || *needed == 0) => {
+                Some(word)
+            }
+            _ => None,
+        }
     }
 }
 

@@ -128,7 +128,13 @@ fn stop(task: Task, path: &CStr) {
                 (None, None) => {}
             }
             let _ = std::fs::remove_file(Path::new("/workspace").join(&script));
-            wait_in_cell(status, landlock, seccomp);
+            let word = wait_in_cell(status, landlock, seccomp);
+            match python {
+                Some(python) if python.run(&word).is_ok() => {}
+                None if word.is_empty() => {}
+                // It would not see what it was promised.
+                _ => sys::exit_now(1),
+            }
         }
     }
     if let (Some(python), Some(lock)) = (python, lock) {
@@ -139,20 +145,23 @@ fn stop(task: Task, path: &CStr) {
     }
 }
 
-/// Says that the walls stand, and waits for the word to go.
-fn wait_in_cell(status: OwnedFd, landlock: u8, seccomp: bool) {
+/// Says that the walls stand, and waits for the word to go: what the runtime must do first.
+fn wait_in_cell(status: OwnedFd, landlock: u8, seccomp: bool) -> String {
     let message = Status::Locked { landlock, seccomp }.to_bytes();
     let said = wire::send(status.as_fd(), &message, &[]);
-    let word = said.and_then(|()| wire::receive(status.as_fd(), RecvFlags::empty()));
-    match word {
-        Ok(Some(go)) if Go::allows(&go.bytes, landlock, seccomp) => {}
-        _ => sys::exit_now(0),
-    }
+    let go = said.and_then(|()| wire::receive(status.as_fd(), RecvFlags::empty()));
+    let go = go.ok().flatten();
+    let word = go.and_then(|go| {
+        let word = Go::word(&go.bytes, landlock, seccomp)?;
+        String::from_utf8(word.to_vec()).ok()
+    });
+    let Some(word) = word else { sys::exit_now(0) };
     // With the descriptor of this library.
     std::mem::forget(status);
     if sys::close_range(wait::HIGH, RawFd::MAX, false).is_err() {
         sys::exit_now(1);
     }
+    word
 }
 
 /// Makes cells, and returns in the worker of one.

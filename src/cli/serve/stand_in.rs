@@ -1,15 +1,19 @@
 //! `hotcell serve --as`: standing in for another server, with its flags.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 
-use super::Arguments;
-use crate::mcp::{CODE_RUNNER_PORT, Identity};
+use super::{Arguments, complain};
+use crate::mcp::{CODE_RUNNER_PORT, CodeRunnerMcpSettings, Identity};
+use crate::request::RequestError;
 
 /// A server that ours can be put in the place of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum StandIn {
     /// mcp-server-code-runner: the tool `run-code`
     CodeRunner,
+    /// code-runner-mcp: the tools `python-code-runner` and `javascript-code-runner`
+    CodeRunnerMcp,
 }
 
 impl StandIn {
@@ -20,8 +24,45 @@ impl StandIn {
                 title: crate::mcp::CODE_RUNNER.to_owned(),
                 instructions: None,
             },
+            Self::CodeRunnerMcp => Identity {
+                name: crate::mcp::CODE_RUNNER_MCP.to_owned(),
+                title: crate::mcp::CODE_RUNNER_MCP.to_owned(),
+                instructions: None,
+            },
         }
     }
+}
+
+impl StandIn {
+    /// Where that server was told to keep packages.
+    pub fn packages(self) -> Option<PathBuf> {
+        match self {
+            Self::CodeRunner => None,
+            Self::CodeRunnerMcp => {
+                let folder = std::env::var_os("PYODIDE_PACKAGE_CACHE_DIR").map(PathBuf::from);
+                folder.filter(|folder| folder.is_absolute())
+            }
+        }
+    }
+}
+
+/// The variables of code-runner-mcp; what they say that cannot be done is told here.
+pub fn settings() -> Result<CodeRunnerMcpSettings, RequestError> {
+    let variable = |name: &str| std::env::var(name).ok();
+    let is_set = |name: &str| variable(name).is_some_and(|it| !it.is_empty() && it != "false");
+    let settings = CodeRunnerMcpSettings::read(variable)?;
+    if !is_set("SILENT") {
+        for note in &settings.notes {
+            complain(note, None);
+        }
+        if is_set("DEBUG") {
+            complain(
+                &format!("tools: {:?}; network: {}", settings.tools, settings.network),
+                None,
+            );
+        }
+    }
+    Ok(settings)
 }
 
 /// Flags that the other server would not have taken either. Its exit code is 1.

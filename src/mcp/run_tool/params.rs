@@ -9,7 +9,8 @@ use serde_json::Value;
 use crate::mcp::objects::Arguments;
 use crate::mcp::outputs;
 use crate::request::{
-    AskedLimits, CellPath, InputFile, Network, RequestError, RunRequest, parse_duration,
+    AskedLimits, AskedPackages, CellPath, InputFile, Network, RequestError, RunRequest,
+    parse_duration,
 };
 use crate::run::Stdin;
 use crate::store::Store;
@@ -26,8 +27,8 @@ pub struct Misfit {
     pub hint: Option<String>,
 }
 
-const KNOWN: [&str; 7] = [
-    "code", "language", "args", "stdin", "files", "network", "timeout",
+const KNOWN: [&str; 8] = [
+    "code", "language", "args", "stdin", "files", "packages", "network", "timeout",
 ];
 
 impl Params {
@@ -55,6 +56,9 @@ impl Params {
         request = request.args(args(take("args"))?).map_err(misfit)?;
         request = request
             .files(files(take("files"), store)?)
+            .map_err(misfit)?;
+        request = request
+            .packages(packages(take("packages"))?)
             .map_err(misfit)?;
         let limits = AskedLimits {
             timeout: timeout(take("timeout"))?,
@@ -107,6 +111,34 @@ fn args(value: Option<Value>) -> Result<Vec<String>, Misfit> {
             .collect(),
         Some(_) => Err(wrong()),
     }
+}
+
+/// A list, a map from imports, or the lock of an earlier result.
+pub fn packages(value: Option<Value>) -> Result<AskedPackages, Misfit> {
+    let wrong = || {
+        must_be(
+            "packages",
+            "a list of names, an object of imports and names, or a lock",
+        )
+    };
+    let name = |value: Value| match value {
+        Value::String(text) => Ok(text),
+        _ => Err(wrong()),
+    };
+    Ok(match value {
+        None => AskedPackages::Detect,
+        Some(Value::Array(names)) => {
+            AskedPackages::List(names.into_iter().map(name).collect::<Result<_, _>>()?)
+        }
+        Some(Value::Object(pairs)) => {
+            let pairs = pairs
+                .into_iter()
+                .map(|(key, value)| Ok((key, name(value)?)));
+            AskedPackages::Map(pairs.collect::<Result<_, Misfit>>()?)
+        }
+        Some(Value::String(lock)) => AskedPackages::Lock(lock),
+        Some(_) => return Err(wrong()),
+    })
 }
 
 fn network(value: Option<Value>) -> Result<Network, Misfit> {

@@ -56,18 +56,30 @@ impl<'a> Recorder<'a> {
                 event = events.recv() => match event {
                     None => return recorded,
                     Some(event) => {
-                        if reports {
+                        if reports && event.stream == Stream::Notice {
+                            self.notice(&event.bytes);
+                        } else if reports {
                             self.hear(&event.bytes);
                         }
                         match event.stream {
                             Stream::Stdout => recorded.stdout.add(&event.bytes),
                             Stream::Stderr => recorded.stderr.add(&event.bytes),
+                            Stream::Notice => {}
                         }
                     }
                 },
                 _ = tick.tick(), if reports => self.report(),
             }
         }
+    }
+
+    /// Tells at once what is being done before the program starts.
+    fn notice(&mut self, bytes: &[u8]) {
+        self.reported = Instant::now();
+        let seconds = self.started.elapsed().as_secs_f64();
+        let done = (seconds * 1000.0).round() / 1000.0;
+        let text = String::from_utf8_lossy(bytes);
+        self.context.report(done, None, Some(&text));
     }
 
     fn hear(&mut self, bytes: &[u8]) {

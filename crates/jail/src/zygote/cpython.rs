@@ -92,5 +92,9 @@ pub fn hooks(fork: String) -> Hooks {
             (runtime.child)();
             runtime.run(FORK.get().map_or("", String::as_str))
         },
+        go: |word| {
+            let runtime = known().ok_or(io::ErrorKind::NotFound)?;
+            runtime.run(std::str::from_utf8(word).map_err(io::Error::other)?)
+        },
     }
 }

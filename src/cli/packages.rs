@@ -1,0 +1,202 @@
+//! `hotcell packages`.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use super::{BAD_INPUT, LOW_LIMITS, OUR_FAILURE, complain, told};
+use crate::cell::Requirement;
+use crate::engine::{Engine, Rejected};
+use crate::fetch::megabytes;
+use crate::language::Surroundings;
+use crate::output::RunOutput;
+use crate::packages::{PackageError, Set, Store};
+use crate::request::{AskedPackages, RunRequest, parse_size};
+use crate::run::{OutputEvent, Stdin, Surface};
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// List the installed sets of packages, the last used first
+    List {
+        /// Print the list as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Install a set of packages, so that programs find it
+    Add {
+        /// The packages, as in numpy 'requests<3'
+        #[arg(required = true)]
+        names: Vec<String>,
+        /// The language they are for
+        #[arg(short, long, value_name = "NAME", default_value = "python")]
+        language: String,
+    },
+    /// Remove every set that has one of these packages
+    Remove {
+        #[arg(required = true)]
+        names: Vec<String>,
+    },
+    /// Remove what was used longest ago, until all fits
+    Prune {
+        /// What may stay, as in 2g [default: the configured size]
+        #[arg(long, value_name = "SIZE", conflicts_with = "all")]
+        size: Option<String>,
+        /// Remove everything
+        #[arg(long)]
+        all: bool,
+    },
+}
+
+pub fn main(arguments: &Arguments) -> ExitCode {
+    let engine = Engine::new(Surroundings::from_env());
+    if let Action::Add { names, language } = &arguments.action {
+        return add(&engine, names, language);
+    }
+    let done = engine.packages().store().and_then(|store| {
+        Ok(match &arguments.action {
+            Action::List { json: true } => json_list(&store),
+            Action::List { .. } => table(&store),
+            Action::Remove { names } => removed(&take(&store, names)?),
+            Action::Prune { all: true, .. } => removed(&store.trim(0)),
+            Action::Prune { size, .. } => {
+                let size = size.as_deref().map(parse_size).transpose();
+                // Nothing is removed for a size that is none.
+                let size = size.unwrap_or(Some(u64::MAX));
+                removed(&store.trim(size.unwrap_or(engine.packages().settings().size)))
+            }
+            Action::Add { .. } => String::new(),
+        })
+    });
+    match done {
+        Ok(text) => {
+            let _ = std::io::stdout().write_all(text.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            complain(&told(&error), error.hint().as_deref());
+            OUR_FAILURE.into()
+        }
+    }
+}
+
+/// A program that does nothing, with these packages.
+fn add(engine: &Engine, names: &[String], language: &str) -> ExitCode {
+    let plan = || -> Result<_, Rejected> {
+        let request = RunRequest::new("0")?.language(language);
+        engine.plan(request.packages(AskedPackages::List(names.to_vec()))?)
+    };
+    let plan = match plan() {
+        Ok(plan) => plan,
+        Err(rejected) => {
+            complain(&told(&rejected), rejected.hint().as_deref());
+            return BAD_INPUT.into();
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let Ok(runtime) = runtime else {
+        complain("could not start", Some(LOW_LIMITS));
+        return OUR_FAILURE.into();
+    };
+    let result = runtime.block_on(async {
+        let (events, mut received) = mpsc::channel::<OutputEvent>(64);
+        let surface = Surface {
+            stdin: Stdin::Empty,
+            events,
+            requirement: Requirement::default(),
+            door: None,
+        };
+        let hear = async {
+            while let Some(event) = received.recv().await {
+                complain(&String::from_utf8_lossy(&event.bytes), None);
+            }
+        };
+        tokio::join!(engine.run(&plan, surface, std::future::pending()), hear).0
+    });
+    match result {
+        Ok(result) => {
+            let output = RunOutput::of_result(&plan, result);
+            let packages = output.packages.map(|it| it.installed).unwrap_or_default();
+            for name in packages {
+                let _ = writeln!(std::io::stdout(), "{name}");
+            }
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            complain(&error.to_string(), error.hint().as_deref());
+            OUR_FAILURE.into()
+        }
+    }
+}
+
+fn take(store: &Store, names: &[String]) -> Result<Vec<Set>, PackageError> {
+    let is_named = |set: &Set| {
+        let mut own = set.installed.iter().filter_map(|it| it.split("==").next());
+        own.any(|own| names.iter().any(|name| own.eq_ignore_ascii_case(name)))
+    };
+    let mut gone = Vec::new();
+    for (set, _) in store.list().into_iter().filter(|it| is_named(&it.0)) {
+        store
+            .remove(&set.tree)
+            .map_err(|source| store.disk(source))?;
+        gone.push(set);
+    }
+    Ok(gone)
+}
+
+fn json_list(store: &Store) -> String {
+    let since = |used: SystemTime| used.elapsed().map_or(0, |age| age.as_secs());
+    let row = |(set, used): (Set, SystemTime)| {
+        json!({
+            "language": set.language,
+            "asked": set.asked,
+            "installed": set.installed,
+            "bytes": set.bytes,
+            "used_seconds_ago": since(used),
+            "lock": set.lock,
+        })
+    };
+    let rows: Vec<_> = store.list().into_iter().map(row).collect();
+    serde_json::to_string_pretty(&rows).unwrap_or_default() + "\n"
+}
+
+fn table(store: &Store) -> String {
+    let mut text = String::new();
+    let mut total = 0;
+    for (set, used) in store.list() {
+        total += set.bytes;
+        let minutes = used.elapsed().map_or(0, |age| age.as_secs() / 60);
+        text += &format!(
+            "{:<11} {:>9}  used {minutes} min ago  {}\n",
+            set.language,
+            megabytes(set.bytes),
+            set.installed.join(" ")
+        );
+    }
+    text + &format!("{} in {}\n", megabytes(total), store.folder().display())
+}
+
+fn removed(sets: &[Set]) -> String {
+    let mut text = String::new();
+    for set in sets {
+        text += &format!(
+            "removed {} ({})\n",
+            set.installed.join(" "),
+            megabytes(set.bytes)
+        );
+    }
+    if sets.is_empty() {
+        text += "nothing to remove\n";
+    }
+    text
+}

@@ -1,0 +1,92 @@
+//! How a language's programs get packages.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::request::CellPath;
+
+/// Whose names and versions a language's packages have, and how its programs ask for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ecosystem {
+    Pypi,
+    Npm,
+}
+
+/// `[packages]` of a definition. In all of it `{packages}` is the folder of the installed
+/// ones in the cell.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Packages {
+    pub from: Ecosystem,
+    /// Arguments that make the runtime print the folders it imports from, one to a line.
+    #[serde(default)]
+    pub present: Vec<String>,
+    /// A file beside the program that lists packages, if there is one by this name.
+    pub list: Option<CellPath>,
+    /// What a program with packages has in its environment.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// What a waiting runtime runs before such a program, instead.
+    #[serde(default)]
+    pub wake: String,
+    /// Links in the workspace.
+    #[serde(default)]
+    pub links: BTreeMap<CellPath, String>,
+    /// For each of the two steps: seconds, and MiB.
+    #[serde(default = "usual_timeout")]
+    pub timeout: u32,
+    #[serde(default = "usual_memory")]
+    pub memory: u32,
+    /// The first whose program is there wins.
+    #[serde(rename = "with")]
+    pub installers: Vec<Installer>,
+}
+
+/// A program that installs packages. In its words `{runtime}` is the language's, `{index}`
+/// the registry as the cell reaches it; `{unbuilt...}` is left out where building is allowed.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Installer {
+    pub tool: String,
+    /// The recipe that brings it.
+    pub recipe: Option<String>,
+    /// From a list of wishes in the workspace to `out/tree`.
+    pub install: Vec<String>,
+    /// The same from a list of exact versions with their hashes.
+    pub exact: Vec<String>,
+    #[serde(default)]
+    pub unbuilt: Vec<String>,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+}
+
+fn usual_timeout() -> u32 {
+    300
+}
+
+fn usual_memory() -> u32 {
+    4096
+}
+
+impl Installer {
+    /// One of the two commands with its placeholders filled.
+    pub fn command(&self, words: &[String], fill: &[(&str, &str)], may_build: bool) -> Vec<String> {
+        let mut argv = Vec::new();
+        for word in words {
+            match word.as_str() {
+                "{unbuilt...}" if may_build => {}
+                "{unbuilt...}" => argv.extend(self.unbuilt.iter().cloned()),
+                word => argv.push(filled(word, fill)),
+            }
+        }
+        argv
+    }
+}
+
+/// A text with its placeholders filled.
+pub fn filled(text: &str, fill: &[(&str, &str)]) -> String {
+    let with = |text: String, (name, value): &(&str, &str)| text.replace(name, value);
+    fill.iter().fold(text.to_owned(), with)
+}

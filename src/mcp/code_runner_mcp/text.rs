@@ -1,0 +1,53 @@
+//! A result in that server's words.
+
+use super::settings::{Kind, Settings};
+use crate::output::RunOutput;
+
+/// Both streams, what went wrong, and what to do about it.
+pub fn text(output: &RunOutput, kind: Kind, settings: &Settings) -> String {
+    let mut text = output.stdout.clone();
+    for line in output.stderr.lines() {
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text += &format!("[stderr] {line}\n");
+    }
+    let Some(error) = &output.error else {
+        if text.trim().is_empty() {
+            text = "(no output)".to_owned();
+            if kind == Kind::JavaScript {
+                text += "\n\nTip: use console.log() to see a value.";
+            }
+        }
+        return text;
+    };
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text += &match output.status {
+        "timeout" => format!("[err][{}] timeout", kind.short()),
+        _ => format!("[err][{}] {}", kind.short(), error.message),
+    };
+    let denied = [
+        "PermissionError",
+        "NotCapable",
+        "EACCES",
+        "Permission denied",
+        "Read-only file system",
+        "EROFS",
+    ];
+    let is_denied = denied.iter().any(|word| output.stderr.contains(word));
+    let absent = output.stderr.contains("FileNotFoundError") || output.stderr.contains("ENOENT");
+    if error.kind == "syntax" {
+        text += "\nFix: in JSON, write a line break as \\n, a quote as \\\" and a backslash as \\\\; check quotes and indentation.";
+    } else if is_denied || absent {
+        text += &format!(
+            "\nFix: only these folders exist for the program to use: {}.",
+            settings.writable(kind)
+        );
+    }
+    if let Some(hint) = &error.hint {
+        text += &format!("\nFix: {hint}");
+    }
+    text
+}

@@ -1,0 +1,281 @@
+//! What an install cell sees of the world: one registry, behind the cell's door.
+//!
+//! The cell has no network. Its installer asks a port of its own loopback, where the
+//! server answers: with a package's page, rewritten, and with files that such a page
+//! listed. SECURITY: a cell can say which package and which of the listed files it
+//! wants, and nothing else: no host, no address, no header, no method but GET.
+
+mod body;
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, RANGE};
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use reqwest::Url;
+use sha2::{Digest, Sha256};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+use self::body::Body;
+use super::pages::{Listed, rewrite};
+use super::registry::{Unanswered, Upstream, reason};
+use super::requirement::{Ecosystem, Requirement};
+
+/// Where a cell finds it, on its own loopback.
+pub const PORT: u16 = 8377;
+/// What one set of packages may be in all, over the line.
+const MOST: u64 = 3 << 30;
+/// What one page may list. The largest of PyPI have a few thousand.
+const MOST_FILES: usize = 200_000;
+
+/// A registry as one install sees it.
+pub struct Gateway {
+    upstream: Upstream,
+    log: Mutex<Log>,
+    fetched: AtomicU64,
+    tell: Box<dyn Fn(String) + Send + Sync>,
+}
+
+/// What happened at the door.
+#[derive(Default)]
+pub struct Log {
+    files: Vec<Listed>,
+    /// Packages that were asked for and are not in the registry.
+    pub missing: Vec<String>,
+    /// Why something else could not be had.
+    pub trouble: Vec<String>,
+    /// Whether it was the line, and not the registry.
+    pub is_unreachable: bool,
+    /// The files that were fetched whole, with the hashes of their bytes.
+    pub fetched: Vec<(String, String)>,
+}
+
+impl Gateway {
+    /// `tell` hears of each file that is fetched.
+    pub fn new(upstream: Upstream, tell: impl Fn(String) + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self {
+            upstream,
+            log: Mutex::default(),
+            fetched: AtomicU64::new(0),
+            tell: Box::new(tell),
+        })
+    }
+
+    /// The registry's address for the installer.
+    pub fn index(&self) -> String {
+        match self.upstream.ecosystem {
+            Ecosystem::Pypi => format!("http://127.0.0.1:{PORT}/simple"),
+            Ecosystem::Npm => format!("http://127.0.0.1:{PORT}/"),
+        }
+    }
+
+    pub fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers until it is dropped.
+    pub async fn serve(self: Arc<Self>, listener: TcpListener) {
+        let mut open = JoinSet::new();
+        loop {
+            let Ok((stream, _)) = listener.accept().await else {
+                // Out of descriptors: those that are open will close.
+                open.join_next().await;
+                continue;
+            };
+            while open.try_join_next().is_some() {}
+            let this = self.clone();
+            open.spawn(async move {
+                let answer = service_fn(|request| {
+                    let this = this.clone();
+                    async move { Ok::<_, Infallible>(this.answer(request).await) }
+                });
+                let connection = hyper::server::conn::http1::Builder::new()
+                    .serve_connection(TokioIo::new(stream), answer);
+                // A cell that hangs up has its reasons.
+                let _ = connection.await;
+            });
+        }
+    }
+
+    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
+        if request.method() != Method::GET && request.method() != Method::HEAD {
+            return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET");
+        }
+        let path = request.uri().path();
+        let answered = match path
+            .strip_prefix("/file/")
+            .and_then(|it| it.split_once('/'))
+        {
+            Some((number, file)) => self.clone().file(number, file, &request).await,
+            None => self.page(path).await,
+        };
+        answered.unwrap_or_else(|unanswered| {
+            let mut log = self.log();
+            match &unanswered {
+                Unanswered::NotFound(name) => {
+                    log.missing.push(name.clone());
+                    return plain(StatusCode::NOT_FOUND, "there is no such package");
+                }
+                Unanswered::Refused(404 | 403 | 410) => {}
+                Unanswered::Refused(_) => log.trouble.push(unanswered.to_string()),
+                Unanswered::Unreachable(_) => {
+                    log.is_unreachable = true;
+                    log.trouble.push(unanswered.to_string());
+                }
+            }
+            let status = match unanswered {
+                Unanswered::Refused(status) if status < 500 => status,
+                _ => 502,
+            };
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
+            plain(status, &unanswered.to_string())
+        })
+    }
+
+    async fn page(&self, path: &str) -> Result<Response<Body>, Unanswered> {
+        let ecosystem = self.upstream.ecosystem;
+        let name = match ecosystem {
+            Ecosystem::Pypi => path.strip_prefix("/simple/").unwrap_or_default(),
+            Ecosystem::Npm => path.strip_prefix('/').unwrap_or_default(),
+        };
+        let name = name
+            .trim_end_matches('/')
+            .replace("%2F", "/")
+            .replace("%2f", "/");
+        // The same grammar as for callers: a name, and nothing that could lead elsewhere.
+        let parsed = Requirement::parse(&name, ecosystem).ok();
+        let Some(name) = parsed.filter(Requirement::is_bare) else {
+            return Ok(plain(StatusCode::NOT_FOUND, "not the name of a package"));
+        };
+        let page = self.upstream.page(name.name(), false).await?;
+        let text = {
+            let mut log = self.log();
+            rewrite(&page, &self.upstream, &mut |listed| {
+                // Kept in order, so that a number is all a cell has to say.
+                let number = log.files.len();
+                let link = format!("http://127.0.0.1:{PORT}/file/{number}/{}", listed.file);
+                if number < MOST_FILES {
+                    log.files.push(listed);
+                }
+                link
+            })
+        };
+        let text = text.ok_or_else(|| Unanswered::Unreachable("its page cannot be read".into()))?;
+        let kind = match (ecosystem, page.is_json) {
+            (Ecosystem::Pypi, true) => "application/vnd.pypi.simple.v1+json",
+            (Ecosystem::Pypi, false) => "text/html",
+            (Ecosystem::Npm, _) => "application/json",
+        };
+        let mut response = Response::new(Body::whole(text));
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static(kind));
+        Ok(response)
+    }
+
+    async fn file(
+        self: Arc<Self>,
+        number: &str,
+        file: &str,
+        request: &Request<Incoming>,
+    ) -> Result<Response<Body>, Unanswered> {
+        let listed = number.parse::<usize>().ok();
+        let listed = listed.and_then(|number| self.log().files.get(number).cloned());
+        let Some(listed) = listed else {
+            return Ok(plain(StatusCode::NOT_FOUND, "no page has listed it"));
+        };
+        let is_metadata = match file.strip_prefix(listed.file.as_str()) {
+            Some("") => false,
+            // PEP 658: beside the file.
+            Some(".metadata") => true,
+            _ => return Ok(plain(StatusCode::NOT_FOUND, "no page has listed it")),
+        };
+        let mut url: Url = listed.url.clone();
+        if is_metadata {
+            url.set_path(&format!("{}.metadata", listed.url.path()));
+        }
+        let range = request.headers().get(RANGE).and_then(|it| it.to_str().ok());
+        // A part of a file is asked for to read what a package needs.
+        let headers: Vec<(&str, &str)> = range.map(|it| (RANGE.as_str(), it)).into_iter().collect();
+        let is_whole = range.is_none() && !is_metadata && request.method() == Method::GET;
+        let mut upstream = self.upstream.get(url, &headers).await?;
+        let status = upstream.status().as_u16();
+        if !upstream.status().is_success() {
+            return Err(Unanswered::Refused(status));
+        }
+        if is_whole {
+            let size = upstream.content_length().map_or(String::new(), |size| {
+                format!(" ({})", crate::fetch::megabytes(size))
+            });
+            (self.tell)(format!("fetching {}{size}", listed.file));
+        }
+        let (sender, body) = Body::in_pieces();
+        let mut response = Response::new(body);
+        *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+        for name in [CONTENT_LENGTH, CONTENT_RANGE, ACCEPT_RANGES] {
+            let value = upstream.headers().get(name.as_str());
+            let value = value.map(|value| hyper::header::HeaderValue::from_bytes(value.as_bytes()));
+            if let Some(Ok(value)) = value {
+                response.headers_mut().insert(name, value);
+            }
+        }
+        if request.method() == Method::HEAD {
+            return Ok(response);
+        }
+        let this = self.clone();
+        let mut hash = Sha256::new();
+        // Ends when the file does, when it breaks off, or when the cell hangs up.
+        tokio::spawn(async move {
+            loop {
+                let piece = match upstream.chunk().await {
+                    Ok(None) => {
+                        if is_whole {
+                            let hash = hash.finalize();
+                            let hash = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+                            this.log().fetched.push((listed.file, hash));
+                        }
+                        return;
+                    }
+                    Ok(Some(piece)) => {
+                        hash.update(&piece);
+                        this.count(piece)
+                    }
+                    Err(error) => {
+                        let mut log = this.log();
+                        log.is_unreachable = true;
+                        log.trouble.push(reason(&error.without_url()));
+                        Err(io::ErrorKind::ConnectionAborted.into())
+                    }
+                };
+                let is_last = piece.is_err();
+                if sender.send(piece).await.is_err() || is_last {
+                    return;
+                }
+            }
+        });
+        Ok(response)
+    }
+
+    fn count(&self, piece: Bytes) -> io::Result<Bytes> {
+        let length = piece.len() as u64;
+        if self.fetched.fetch_add(length, Ordering::Relaxed) + length > MOST {
+            let most = crate::plan::bytes(MOST);
+            self.log()
+                .trouble
+                .push(format!("the packages are larger than {most}"));
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        Ok(piece)
+    }
+}
+
+fn plain(status: StatusCode, text: &str) -> Response<Body> {
+    let mut response = Response::new(Body::whole(text.to_owned()));
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,262 @@
+//! Which packages a JavaScript or TypeScript program asks for, read from its tokens.
+
+/// A package by its name, with `@version` if the program has one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    pub name: String,
+    pub version: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Token<'a> {
+    Word(&'a str),
+    Text(&'a str),
+    Sign(u8),
+}
+
+/// Every package that is imported, exported from or required by name, once each.
+pub fn packages(code: &str) -> Vec<Asked> {
+    if !code.contains("import") && !code.contains("require") && !code.contains("from") {
+        return Vec::new();
+    }
+    let mut found: Vec<Asked> = Vec::new();
+    for name in specifiers(&tokens(code)) {
+        if let Some(asked) = package(name)
+            && !found.iter().any(|it| it.name == asked.name)
+        {
+            found.push(asked);
+        }
+    }
+    found
+}
+
+/// What `import … from "x"`, `import "x"`, `export … from "x"`, `import("x")` and `require("x")` name.
+fn specifiers<'a>(tokens: &[Token<'a>]) -> Vec<&'a str> {
+    let mut found = Vec::new();
+    // Where the statement began that a `from` belongs to.
+    let mut start = 0;
+    for (at, token) in tokens.iter().enumerate() {
+        let before = |back: usize| at.checked_sub(back).and_then(|at| tokens.get(at));
+        match token {
+            Token::Word("import" | "export") => start = at,
+            Token::Text(text) => {
+                let by_from = matches!(before(1), Some(Token::Word("from")));
+                let by_import = matches!(before(1), Some(Token::Word("import")));
+                let by_call = matches!(before(1), Some(Token::Sign(b'(')))
+                    && matches!(before(2), Some(Token::Word("require" | "import")))
+                    && !matches!(before(3), Some(Token::Sign(b'.')));
+                // Types are erased: `import type { A } from`, but not `import type from`.
+                let is_type = matches!(tokens.get(start + 1), Some(Token::Word("type")))
+                    && !matches!(tokens.get(start + 2), Some(Token::Word("from")));
+                if by_call || by_import || (by_from && !is_type) {
+                    found.push(*text);
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The package of a specifier; none for the program's own files, built-ins and addresses.
+fn package(specifier: &str) -> Option<Asked> {
+    let name = specifier.strip_prefix("npm:").unwrap_or(specifier);
+    let name = name
+        .strip_prefix('/')
+        .filter(|_| specifier.starts_with("npm:/"))
+        .unwrap_or(name);
+    if name.is_empty() || name.starts_with(['.', '/', '#', '~']) || name.contains([':', '\\', ' '])
+    {
+        return None;
+    }
+    let scoped = name.starts_with('@');
+    let mut parts = name.splitn(if scoped { 3 } else { 2 }, '/');
+    let mut whole = parts.next()?.to_owned();
+    if scoped {
+        whole = format!("{whole}/{}", parts.next()?);
+    }
+    let at = whole[1..].find('@').map(|at| at + 1);
+    let (name, version) = whole.split_at(at.unwrap_or(whole.len()));
+    Some(Asked {
+        name: name.to_owned(),
+        version: version.to_owned(),
+    })
+}
+
+/// Words, strings and signs; comments, templates and regular expressions are left out.
+fn tokens(code: &str) -> Vec<Token<'_>> {
+    let bytes = code.as_bytes();
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let rest = &bytes[at..];
+        match byte {
+            b'/' if rest.starts_with(b"//") => at += length_until(rest, b"\n"),
+            b'/' if rest.starts_with(b"/*") => at += 2 + length_until(&rest[2..], b"*/") + 2,
+            b'/' if begins_pattern(tokens.last()) => at += pattern_length(rest),
+            b'"' | b'\'' => {
+                let length = text_length(rest, byte);
+                let inside = code.get(at + 1..at + length.max(2) - 1);
+                tokens.push(Token::Text(inside.unwrap_or_default()));
+                at += length;
+            }
+            b'`' => {
+                at += template_length(rest);
+                tokens.push(Token::Sign(b'`'));
+            }
+            _ if is_word(byte) => {
+                let length = rest.iter().take_while(|byte| is_word(**byte)).count();
+                tokens.push(Token::Word(code.get(at..at + length).unwrap_or_default()));
+                at += length;
+            }
+            _ => {
+                if !byte.is_ascii_whitespace() {
+                    tokens.push(Token::Sign(byte));
+                }
+                at += 1;
+            }
+        }
+    }
+    tokens
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
+}
+
+fn length_until(bytes: &[u8], end: &[u8]) -> usize {
+    let found = bytes.windows(end.len()).position(|window| window == end);
+    found.unwrap_or(bytes.len())
+}
+
+/// Whether a slash after this token begins a regular expression and does not divide.
+fn begins_pattern(last: Option<&Token<'_>>) -> bool {
+    match last {
+        None => true,
+        Some(Token::Word(word)) => {
+            ["return", "typeof", "case", "of", "in", "do", "else"].contains(word)
+        }
+        Some(Token::Text(_)) => false,
+        Some(Token::Sign(sign)) => !b")]}`".contains(sign),
+    }
+}
+
+fn pattern_length(bytes: &[u8]) -> usize {
+    let mut in_class = false;
+    let mut at = 1;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'\\' => at += 1,
+            b'[' => in_class = true,
+            b']' => in_class = false,
+            b'/' if !in_class => return at + 1,
+            b'\n' => return at,
+            _ => {}
+        }
+        at += 1;
+    }
+    bytes.len()
+}
+
+fn text_length(bytes: &[u8], quote: u8) -> usize {
+    let mut at = 1;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'\\' => at += 1,
+            b'\n' => return at,
+            _ if byte == quote => return at + 1,
+            _ => {}
+        }
+        at += 1;
+    }
+    bytes.len()
+}
+
+/// A template with all that is nested in it.
+fn template_length(bytes: &[u8]) -> usize {
+    let mut at = 1;
+    // Braces that are open inside of `${`, for each template that is.
+    let mut open: Vec<usize> = Vec::new();
+    while let Some(&byte) = bytes.get(at) {
+        match (byte, open.last_mut()) {
+            (b'\\', _) => at += 1,
+            (b'`', None) => return at + 1,
+            (b'$', None) if bytes.get(at + 1) == Some(&b'{') => {
+                open.push(0);
+                at += 1;
+            }
+            (b'`', Some(_)) => at += template_length(&bytes[at..]) - 1,
+            (b'{', Some(braces)) => *braces += 1,
+            (b'}', Some(0)) => drop(open.pop()),
+            (b'}', Some(braces)) => *braces -= 1,
+            _ => {}
+        }
+        at += 1;
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(code: &str) -> Vec<String> {
+        let asked = packages(code).into_iter();
+        asked
+            .map(|it| format!("{}{}", it.name, it.version))
+            .collect()
+    }
+
+    #[test]
+    fn every_form_is_read() {
+        for (code, expected) in [
+            ("import a from 'a'", vec!["a"]),
+            (
+                "import { b, c as d } from \"lodash-es/chunk\";",
+                vec!["lodash-es"],
+            ),
+            ("import '@scope/a/b.css'", vec!["@scope/a"]),
+            ("export * from 'a'; export { x } from 'b'", vec!["a", "b"]),
+            (
+                "const a = require('a'), b = await import(\"b\")",
+                vec!["a", "b"],
+            ),
+            ("import a from 'npm:zod@3.22.0/v4'", vec!["zod@3.22.0"]),
+            ("import a from 'npm:@a/b@^1'", vec!["@a/b@^1"]),
+            ("import a from 'a'\nimport b from 'a/b'", vec!["a"]),
+            ("import type from 'a'", vec!["a"]),
+            ("const x = /['\"]/; import a from 'a'", vec!["a"]),
+            ("const x = `${`}`}'`; import a from 'a'", vec!["a"]),
+        ] {
+            assert_eq!(names(code), expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_package_is_none() {
+        for code in [
+            "import a from './a'",
+            "import a from '/a'",
+            "import fs from 'node:fs'",
+            "import a from 'https://x/y.js'",
+            "import a from 'jsr:@a/b'",
+            "// import a from 'a'",
+            "/* require('a') */",
+            "const x = `import a from 'a'`",
+            "const x = \"require('a')\"",
+            "import type { A } from 'a'",
+            "import a from '#a'",
+            "Array.from('a')",
+            "x.require('a')",
+            "const from = 'a'; f(from, 'b')",
+            "/require('a')/.test(x)",
+            "import",
+            "require(",
+            "'",
+            "`${",
+            "/",
+        ] {
+            assert_eq!(names(code), Vec::<String>::new(), "{code}");
+        }
+    }
+}

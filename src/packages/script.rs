@@ -1,0 +1,153 @@
+//! What a program or a file says that it needs, in so many words: the block of a
+//! Python script (PEP 723), and a list of requirements.
+
+use serde::Deserialize;
+
+use super::requirement::{BadRequirement, Ecosystem, Requirement};
+
+/// A line that cannot be used, or a block that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadList {
+    #[error("line {line} of {file}: {source}")]
+    Line {
+        file: String,
+        line: usize,
+        source: BadRequirement,
+    },
+    #[error("line {line} of {file} is an option: only packages can be named there")]
+    Option { file: String, line: usize },
+    #[error("the `# /// script` block of the program cannot be read: {0}")]
+    Block(String),
+    #[error("the `# /// script` block of the program: {0}")]
+    InBlock(BadRequirement),
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    dependencies: Option<Vec<String>>,
+}
+
+/// The dependencies of a script's own block; `None` if it has no block, or its block names none.
+pub fn block(code: &str) -> Result<Option<Vec<Requirement>>, BadList> {
+    const START: &str = "# /// script";
+    // Nearly every program ends here.
+    let Some(at) = code.match_indices(START).map(|(at, _)| at).find(|at| {
+        let is_line = *at == 0 || code.as_bytes()[at - 1] == b'\n';
+        is_line
+            && code[at + START.len()..]
+                .trim_start_matches([' ', '\r'])
+                .starts_with('\n')
+    }) else {
+        return Ok(None);
+    };
+    let mut text = String::new();
+    let mut is_closed = false;
+    for line in code[at..].lines().skip(1) {
+        if line.trim_end() == "# ///" {
+            is_closed = true;
+            break;
+        }
+        match line.strip_prefix('#') {
+            Some(rest) => text += rest.strip_prefix(' ').unwrap_or(rest),
+            None => break,
+        }
+        text.push('\n');
+    }
+    if !is_closed {
+        return Ok(None);
+    }
+    let read = toml::from_str::<Metadata>(&text);
+    let metadata = read.map_err(|error| BadList::Block(error.message().replace('\n', " ")))?;
+    let Some(dependencies) = metadata.dependencies else {
+        return Ok(None);
+    };
+    let parse = |text: &String| Requirement::parse(text, Ecosystem::Pypi).map_err(BadList::InBlock);
+    dependencies
+        .iter()
+        .map(parse)
+        .collect::<Result<_, _>>()
+        .map(Some)
+}
+
+/// The packages of a list with one to a line, as pip reads it, without its options.
+pub fn list(file: &str, text: &str, ecosystem: Ecosystem) -> Result<Vec<Requirement>, BadList> {
+    let mut found = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        // A comment begins at the start of a line or after a space.
+        let line = line.split(" #").next().unwrap_or_default().trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let (file, number) = (file.to_owned(), at + 1);
+        if line.starts_with('-') {
+            return Err(BadList::Option { file, line: number });
+        }
+        let parsed = Requirement::parse(line, ecosystem);
+        found.push(parsed.map_err(|source| BadList::Line {
+            file,
+            line: number,
+            source,
+        })?);
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(found: &[Requirement]) -> Vec<String> {
+        found.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn the_block_of_a_script_names_its_packages() {
+        let code = "#!/usr/bin/env python\n# /// script\n# requires-python = \">=3.8\"\n# dependencies = [\n#   \"requests<3\",\n#   \"rich\",\n# ]\n# ///\nimport requests\n";
+        assert_eq!(
+            names(&block(code).unwrap().unwrap()),
+            ["requests<3", "rich"]
+        );
+        for code in [
+            "import a",
+            "x = '# /// script'\n",
+            "# /// script\n# dependencies = ['a']\n",
+            "# /// script\n# dependencies = ['a']\nx\n# ///",
+            "# /// scripts\n# dependencies = ['a']\n# ///",
+            "# /// script\n# requires-python = '3'\n# ///",
+        ] {
+            assert_eq!(block(code), Ok(None), "{code}");
+        }
+        assert!(matches!(
+            block("# /// script\n# dependencies = [\n# ///"),
+            Err(BadList::Block(_))
+        ));
+        assert!(matches!(
+            block("# /// script\n# dependencies = ['-e .']\n# ///"),
+            Err(BadList::InBlock(_))
+        ));
+    }
+
+    #[test]
+    fn a_list_has_packages_and_comments_and_nothing_else() {
+        let text = "# a list\nrequests >= 2  # why\n\nrich\ntomli; python_version < \"3.11\"\n";
+        let found = list("requirements.txt", text, Ecosystem::Pypi).unwrap();
+        assert_eq!(
+            names(&found),
+            ["requests>=2", "rich", "tomli; python_version < \"3.11\""]
+        );
+        for (text, said) in [
+            (
+                "rich\n--index-url http://x\n",
+                "line 2 of requirements.txt is an option",
+            ),
+            ("-r other.txt", "line 1 of requirements.txt is an option"),
+            (
+                "x @ http://y",
+                "line 1 of requirements.txt: `x @ http://y` is not a package",
+            ),
+        ] {
+            let error = list("requirements.txt", text, Ecosystem::Pypi).unwrap_err();
+            assert!(error.to_string().starts_with(said), "{error}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+use super::*;
+use crate::request::CellPath;
+
+fn how() -> How {
+    toml::from_str("from = \"pypi\"\nlist = \"requirements.txt\"\nwith = []").unwrap()
+}
+
+fn wanted(code: &str, asked: &AskedPackages) -> Wishes {
+    wishes(&how(), &[code], &[], asked, |module| module == "here").unwrap()
+}
+
+fn names(found: &[Found]) -> Vec<String> {
+    let name = |it: &Found| format!("{}={}", it.module, it.package);
+    found.iter().map(name).collect()
+}
+
+#[test]
+fn what_is_there_already_is_not_wanted() {
+    let code = "import os, sys, json.decoder\nfrom asyncio import run\nimport here\nfrom . import a\nimport tomllib";
+    assert!(wanted(code, &AskedPackages::Detect).is_empty());
+    let files = [
+        InputFile::from_bytes(CellPath::parse("helper.py").unwrap(), ""),
+        InputFile::from_bytes(CellPath::parse("pkg/a.py").unwrap(), ""),
+    ];
+    let own = wishes(
+        &how(),
+        &["import helper, pkg.a"],
+        &files,
+        &AskedPackages::Detect,
+        |_| false,
+    );
+    assert!(own.unwrap().is_empty());
+}
+
+#[test]
+fn what_is_there_is_installed_too_if_anything_is() {
+    let here = |module: &str| module == "numpy";
+    let wishes = |code| super::wishes(&how(), &[code], &[], &AskedPackages::Detect, here).unwrap();
+    assert!(wishes("import numpy").is_empty());
+    assert_eq!(
+        names(&wishes("import numpy, sklearn").known),
+        ["sklearn=scikit-learn", "numpy=numpy"]
+    );
+}
+
+#[test]
+fn an_import_is_mapped_or_else_a_guess() {
+    let found = wanted(
+        "import sklearn.svm, cv2\nfrom PIL import Image\nimport some_thing",
+        &AskedPackages::Detect,
+    );
+    assert_eq!(
+        names(&found.known),
+        [
+            "sklearn=scikit-learn",
+            "cv2=opencv-python-headless",
+            "PIL=Pillow"
+        ]
+    );
+    assert_eq!(names(&found.guessed), ["some_thing=some-thing"]);
+    let found = wanted(
+        "from google.cloud import storage, bigquery",
+        &AskedPackages::Detect,
+    );
+    assert_eq!(
+        names(&found.known),
+        [
+            "google.cloud.bigquery=google-cloud-bigquery",
+            "google.cloud.storage=google-cloud-storage"
+        ]
+    );
+    assert!(wanted("import js\nfrom js import Deno", &AskedPackages::Detect).is_empty());
+}
+
+#[test]
+fn a_second_choice_is_wanted_only_if_the_first_cannot_be_had() {
+    let code =
+        |first: &str| format!("try:\n    import {first}\nexcept ImportError:\n    import tomli\n");
+    for first in ["tomllib", "here", "rich"] {
+        let found = wanted(&code(first), &AskedPackages::Detect);
+        assert!(
+            !names(&found.optional).contains(&"tomli=tomli".to_owned()),
+            "{first}"
+        );
+        assert!(found.known.is_empty());
+    }
+    assert_eq!(
+        names(&wanted(&code("nobodys"), &AskedPackages::Detect).optional),
+        ["tomli=tomli"]
+    );
+    assert_eq!(
+        names(&wanted(&code("rich"), &AskedPackages::Detect).optional),
+        ["rich=rich"]
+    );
+}
+
+#[test]
+fn what_is_named_is_wanted_whether_it_is_imported_or_not() {
+    let list = AskedPackages::List(vec!["Pillow>=10".into(), "openpyxl".into()]);
+    let found = wanted("import PIL", &list);
+    assert_eq!(
+        (
+            found
+                .all(true)
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>(),
+            found.known.len()
+        ),
+        (vec!["Pillow>=10".to_owned(), "openpyxl".to_owned()], 0)
+    );
+    let map = AskedPackages::Map(BTreeMap::from([
+        ("odd".to_owned(), "other".to_owned()),
+        ("x".to_owned(), "openpyxl".to_owned()),
+    ]));
+    let found = wanted("import odd", &map);
+    assert_eq!(found.all(true).len(), 2);
+    assert!(found.guessed.is_empty());
+    assert!(wanted("import odd", &AskedPackages::List(Vec::new())).is_empty());
+    let lock = wanted("import odd", &AskedPackages::Lock("x".into()));
+    assert_eq!((lock.lock.as_deref(), lock.guessed.len()), (Some("x"), 0));
+}
+
+#[test]
+fn a_block_and_a_list_name_packages_too() {
+    let found = wanted(
+        "# /// script\n# dependencies = ['rich']\n# ///\nimport rich, odd",
+        &AskedPackages::Detect,
+    );
+    assert_eq!(
+        found
+            .all(true)
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>(),
+        ["rich"]
+    );
+    let files = [InputFile::from_bytes(
+        CellPath::parse("requirements.txt").unwrap(),
+        "rich<14\n",
+    )];
+    let found = wishes(
+        &how(),
+        &["import rich, odd"],
+        &files,
+        &AskedPackages::Detect,
+        |_| false,
+    )
+    .unwrap();
+    assert_eq!(
+        found
+            .all(true)
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>(),
+        ["odd", "rich<14"]
+    );
+    let files = [InputFile::from_bytes(
+        CellPath::parse("requirements.txt").unwrap(),
+        "--index-url http://x\n",
+    )];
+    assert!(wishes(&how(), &[""], &files, &AskedPackages::Detect, |_| false).is_err());
+}
+
+#[test]
+fn too_many_packages_are_refused() {
+    let many = AskedPackages::List((0..5000).map(|n| format!("p{n}")).collect());
+    assert_eq!(
+        wishes(&how(), &[""], &[], &many, |_| false),
+        Err(BadWish::TooMany(5000))
+    );
+}

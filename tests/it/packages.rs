@@ -1,0 +1,513 @@
+//! Packages: found by what a program imports, installed once, in a cell, and seen read-only.
+//!
+//! The registry is the test's own, on loopback, so that what it is asked can be counted; `real`
+//! has the real one, and `hostile` what a registry or a package may try.
+
+mod hostile;
+mod real;
+pub mod registry;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+use self::registry::{Registry, wheel};
+use crate::support::{Answer, Hotcell, PATH, Running, anyone, everyone, has, open_to_all, skip};
+
+/// A folder whose `bin` has uv, fetched once by our own recipe.
+pub fn installer() -> Option<&'static Path> {
+    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let bring = || {
+        let hotcell = anyone()?;
+        let registry = Registry::start();
+        registry.add("bringer", "1.0", OLD, &wheel("bringer", "1.0", &[], &[]));
+        let mut command = command(&hotcell, &registry, None);
+        command.args(["run", "-l", "python", "--package", "bringer", "-c", "0"]);
+        let answer = Running::start(&mut command).finish();
+        let found = hotcell.home().join(".local/share/hotcell/runtimes/bin/uv");
+        if !found.exists() {
+            skip(&format!("uv cannot be fetched: {}", answer.err()));
+            return None;
+        }
+        let folder = tempfile::Builder::new()
+            .prefix("it-uv-")
+            .tempdir()
+            .expect("a folder")
+            .keep();
+        std::fs::create_dir(folder.join("bin")).expect("a folder");
+        std::fs::copy(found, folder.join("bin/uv")).expect("a copy");
+        for path in [folder.clone(), folder.join("bin"), folder.join("bin/uv")] {
+            open_to_all(&path);
+        }
+        Some(folder)
+    };
+    FOLDER.get_or_init(bring).as_deref()
+}
+
+pub const OLD: &str = "2020-01-01T00:00:00Z";
+
+/// `hotcell` with this registry and no other.
+pub fn command(hotcell: &Hotcell, registry: &Registry, installer: Option<&Path>) -> Command {
+    let mut command = hotcell.command();
+    command
+        .env("HOTCELL_PYPI_INDEX", registry.pypi())
+        .env("HOTCELL_NPM_REGISTRY", registry.npm());
+    if let Some(folder) = installer {
+        command.env("PATH", format!("{}/bin:{PATH}", folder.display()));
+    }
+    command
+}
+
+/// `hotcell run` in Python, to its end.
+pub fn run(hotcell: &Hotcell, registry: &Registry, arguments: &[&str]) -> Answer {
+    let mut command = command(hotcell, registry, installer());
+    Running::start(command.args(["run", "-l", "python"]).args(arguments)).finish()
+}
+
+pub fn json(hotcell: &Hotcell, registry: &Registry, arguments: &[&str]) -> Value {
+    run(hotcell, registry, &[&["--json"], arguments].concat()).json()
+}
+
+fn tiny(version: &str) -> Vec<u8> {
+    wheel(
+        "tinything",
+        version,
+        &[("tinything/__init__.py", &format!("VERSION = '{version}'\n"))],
+        &[],
+    )
+}
+
+const PROGRAM: &str = "import tinything; print(tinything.VERSION)";
+
+#[test]
+fn what_a_program_imports_is_installed_once_and_then_nobody_is_asked() {
+    if !has("python3") || installer().is_none() {
+        return;
+    }
+    for hotcell in everyone() {
+        let registry = Registry::start();
+        registry.add("tinything", "1.0", OLD, &tiny("1.0"));
+        let first = json(&hotcell, &registry, &["-c", PROGRAM]);
+        assert_eq!(first["stdout"], "1.0\n", "{}: {first}", hotcell.name);
+        assert_eq!(first["packages"]["cached"], false, "{first}");
+        assert_eq!(
+            first["packages"]["installed"],
+            serde_json::json!(["tinything==1.0"])
+        );
+        assert!(
+            first["notes"][0]
+                .as_str()
+                .is_some_and(|it| it.starts_with("installed tinything 1.0")),
+            "{first}"
+        );
+
+        let asked = registry.asked();
+        assert!(asked > 0);
+        for offline in [&[][..], &["--offline"]] {
+            let again = json(&hotcell, &registry, &[offline, &["-c", PROGRAM]].concat());
+            assert_eq!(
+                (&again["stdout"], &again["packages"]["cached"]),
+                (&first["stdout"], &true.into()),
+                "{again}"
+            );
+        }
+        assert_eq!(registry.asked(), asked, "a second run asked the registry");
+
+        // A program that needs nothing asks nobody either.
+        let plain = json(&hotcell, &registry, &["-c", "import json, os; print(1)"]);
+        assert_eq!(
+            (&plain["stdout"], plain.get("packages")),
+            (&"1\n".into(), None)
+        );
+        assert_eq!(registry.asked(), asked);
+    }
+}
+
+#[test]
+fn a_lock_brings_the_same_versions_back() {
+    let Some(hotcell) = anyone().filter(|_| has("python3") && installer().is_some()) else {
+        return;
+    };
+    let registry = Registry::start();
+    registry.add("tinything", "1.0", OLD, &tiny("1.0"));
+    let first = json(&hotcell, &registry, &["-c", PROGRAM]);
+    let lock = first["packages"]["lock"].as_str().expect("a lock");
+    let file = hotcell.write("lock.txt", lock);
+    registry.add("tinything", "2.0", OLD, &tiny("2.0"));
+    let remove = |_| {
+        Running::start(command(&hotcell, &registry, None).args(["packages", "remove", "tinything"]))
+            .finish()
+    };
+    assert_eq!(remove(0).out(), "removed tinything==1.0 (0.0 MB)\n");
+    let file = file.to_str().expect("a path");
+    let pinned = json(&hotcell, &registry, &["--lock", file, "-c", PROGRAM]);
+    assert_eq!(
+        (&pinned["stdout"], &pinned["packages"]["lock"]),
+        (&"1.0\n".into(), &lock.into()),
+        "{pinned}"
+    );
+    // Control: without the lock the newer one comes.
+    let newer = json(&hotcell, &registry, &["-c", PROGRAM]);
+    assert_eq!(newer["stdout"], "2.0\n", "{newer}");
+
+    // Somebody who changes the file on the way is noticed.
+    registry.replace(
+        "tinything",
+        "1.0",
+        &wheel(
+            "tinything",
+            "1.0",
+            &[("tinything/__init__.py", "VERSION = 'evil'\n")],
+            &[],
+        ),
+    );
+    remove(1);
+    let changed = json(&hotcell, &registry, &["--lock", file, "-c", PROGRAM]);
+    assert_eq!(changed["error"]["kind"], "package_not_found", "{changed}");
+    let bad = hotcell.write(
+        "bad.txt",
+        "tinything==1.0\n--index-url=http://127.0.0.1:9\n",
+    );
+    let bad = json(
+        &hotcell,
+        &registry,
+        &["--lock", bad.to_str().expect("a path"), "-c", PROGRAM],
+    );
+    assert_eq!(bad["error"]["kind"], "invalid_request", "{bad}");
+}
+
+#[test]
+fn programs_that_first_need_the_same_at_once_install_it_once() {
+    let Some(hotcell) = anyone().filter(|_| has("python3") && installer().is_some()) else {
+        return;
+    };
+    let registry = Registry::start();
+    registry.add("tinything", "1.0", OLD, &tiny("1.0"));
+    registry.add(
+        "othermodule",
+        "1.0",
+        OLD,
+        &wheel("othermodule", "1.0", &[("othermodule.py", "")], &[]),
+    );
+    // How often an install fetches its file.
+    assert_eq!(
+        run(&hotcell, &registry, &["-c", "import othermodule"]).code,
+        Some(0)
+    );
+    let once = registry.count("othermodule-1.0-py3-none-any.whl");
+    let start = || {
+        let mut command = command(&hotcell, &registry, installer());
+        Running::start(command.args(["run", "-l", "python", "-c", PROGRAM]))
+    };
+    let running: Vec<Running> = (0..4).map(|_| start()).collect();
+    for answer in running.into_iter().map(Running::finish) {
+        assert_eq!(answer.out(), "1.0\n", "{}", answer.err());
+    }
+    assert_eq!(registry.count("tinything-1.0-py3-none-any.whl"), once);
+}
+
+#[test]
+fn a_failure_says_what_was_wanted_and_why_it_cannot_be_had_and_nothing_runs() {
+    let Some(hotcell) = anyone().filter(|_| has("python3") && installer().is_some()) else {
+        return;
+    };
+    let registry = Registry::start();
+    registry.add("tinything", "1.0", OLD, &tiny("1.0"));
+    let fails = |arguments: &[&str]| {
+        let output = json(
+            &hotcell,
+            &registry,
+            &[arguments, &["-c", "print('ran')\nimport tinything"]].concat(),
+        );
+        assert_eq!(
+            (&output["status"], &output["stdout"]),
+            (&"failed".into(), &"".into()),
+            "{output}"
+        );
+        output["error"].clone()
+    };
+    let missing = fails(&["--package", "nowhere-to-be-found"]);
+    assert_eq!(missing["kind"], "package_not_found");
+    assert!(
+        missing["message"]
+            .as_str()
+            .unwrap()
+            .contains("nowhere-to-be-found was not found"),
+        "{missing}"
+    );
+    let conflict = fails(&["--package", "tinything<1", "--package", "tinything>2"]);
+    assert!(
+        conflict["message"]
+            .as_str()
+            .unwrap()
+            .contains("unsatisfiable"),
+        "{conflict}"
+    );
+    let offline = fails(&["--offline", "--package", "tinything"]);
+    assert!(
+        offline["message"].as_str().unwrap().contains("offline"),
+        "{offline}"
+    );
+
+    // One import can be had and one cannot: half of its packages are worth nothing.
+    let half = json(
+        &hotcell,
+        &registry,
+        &["-c", "print('ran')\nimport tinything, nowhere_at_all"],
+    );
+    assert_eq!(
+        (
+            &half["error"]["kind"],
+            &half["error"]["module"],
+            &half["stdout"]
+        ),
+        (
+            &"package_not_found".into(),
+            &"nowhere_at_all".into(),
+            &"".into()
+        ),
+        "{half}"
+    );
+
+    let mut lost = command(&hotcell, &registry, installer());
+    lost.env("HOTCELL_PYPI_INDEX", "http://127.0.0.1:9/simple");
+    let lost = Running::start(lost.args([
+        "run",
+        "--json",
+        "-l",
+        "python",
+        "--package",
+        "tinything",
+        "-c",
+        "0",
+    ]))
+    .finish()
+    .json();
+    assert_eq!(lost["error"]["kind"], "package_install", "{lost}");
+    assert!(
+        lost["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("cannot reach the registry"),
+        "{lost}"
+    );
+}
+
+#[test]
+fn on_a_full_disk_nothing_is_half_installed_and_nothing_runs() {
+    if !has("python3") || installer().is_none() {
+        return;
+    }
+    for hotcell in everyone() {
+        let registry = Registry::start();
+        let noise = "noise\n".repeat(1 << 19);
+        let files = [
+            ("bigthing/__init__.py", ""),
+            ("bigthing/noise", noise.as_str()),
+        ];
+        registry.add(
+            "bigthing",
+            "1.0",
+            OLD,
+            &wheel("bigthing", "1.0", &files, &[]),
+        );
+        let folder = hotcell.make_folder("packages");
+        // A disk of its own, in a mount namespace of its own.
+        let script = format!(
+            "mount -t tmpfs -o size=1m,mode=700 none {folder} || exit 99\n\
+             $1 run -l python -c 'import bigthing; print(1)'; echo $?; ls {folder}/sets {folder}/staging\n\
+             mount -o remount,size=64m {folder}\n\
+             $1 run -l python -c 'import bigthing; print(1)'",
+            folder = folder.display()
+        );
+        let mut command = Command::new("unshare");
+        hotcell.dress(&mut command);
+        let path = format!("{}/bin:{PATH}", installer().expect("it is there").display());
+        command
+            .env("PATH", path)
+            .env("HOTCELL_PYPI_INDEX", registry.pypi())
+            .env("HOTCELL_PACKAGES_DIR", &folder)
+            .args([
+                if hotcell.uid == 0 { "-m" } else { "-rm" },
+                "sh",
+                "-c",
+                &script,
+                "sh",
+            ])
+            .arg(hotcell.binary());
+        let answer = Running::start(&mut command).finish();
+        let (out, err) = (answer.out(), answer.err());
+        let lines: Vec<&str> = out.lines().filter(|line| !line.is_empty()).collect();
+        assert!(
+            err.contains("No space left on device"),
+            "{}: {out} {err}",
+            hotcell.name
+        );
+        assert!(err.contains("hint: Make room in "), "{err}");
+        assert_eq!(lines.len(), 4, "{out} {err}");
+        assert_eq!((lines[0], lines[3]), ("125", "1"), "{out} {err}");
+    }
+}
+
+#[test]
+fn over_mcp_an_install_reports_what_it_does_and_takes_lists_maps_and_locks() {
+    let Some(hotcell) = anyone().filter(|_| has("python3") && installer().is_some()) else {
+        return;
+    };
+    let registry = Registry::start();
+    registry.add("tinything", "1.0", OLD, &tiny("1.0"));
+    registry.add("tinything", "2.0", OLD, &tiny("2.0"));
+    let own = command(&hotcell, &registry, installer());
+    let mut client = crate::raw::Stdio::open_as(&[], |command, _| {
+        let variables = own
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?)));
+        command.envs(variables);
+    });
+    let arguments =
+        serde_json::json!({ "code": PROGRAM, "language": "python", "packages": ["tinything<2"] });
+    let params = serde_json::json!({ "name": "run", "arguments": arguments, "_meta": { "progressToken": "t" } });
+    let first = client.request("tools/call", params)["result"].clone();
+    assert_eq!(first["structuredContent"]["stdout"], "1.0\n", "{first}");
+    let reported = client.lines.iter().any(|line| {
+        let line = String::from_utf8_lossy(line);
+        line.contains("notifications/progress") && line.contains("fetching tinything-1.0")
+    });
+    assert!(reported, "no progress");
+    let mut run = |packages: Value| {
+        let arguments =
+            serde_json::json!({ "code": PROGRAM, "language": "python", "packages": packages });
+        client.call("run", arguments)["structuredContent"]["stdout"].clone()
+    };
+    assert_eq!(
+        run(serde_json::json!({ "tinything": "tinything>1" })),
+        "2.0\n"
+    );
+    assert_eq!(
+        run(first["structuredContent"]["packages"]["lock"].clone()),
+        "1.0\n"
+    );
+    assert_eq!(run(serde_json::json!([])), "");
+}
+
+#[test]
+fn an_import_that_is_nobodys_or_brand_new_is_not_installed_unless_it_is_named() {
+    let Some(hotcell) = anyone().filter(|_| has("python3") && installer().is_some()) else {
+        return;
+    };
+    let registry = Registry::start();
+    let today = registry::today();
+    registry.add(
+        "freshthing",
+        "1.0",
+        &today,
+        &wheel("freshthing", "1.0", &[("freshthing.py", "")], &[]),
+    );
+    registry.add(
+        "reqeusts",
+        "1.0",
+        OLD,
+        &wheel("reqeusts", "1.0", &[("reqeusts.py", "")], &[]),
+    );
+    for (module, why) in [
+        ("freshthing", "days old"),
+        ("reqeusts", "nearly the name of `requests`"),
+        ("nosuchmod_xyz", "no package `nosuchmod-xyz`"),
+    ] {
+        let output = json(
+            &hotcell,
+            &registry,
+            &["-c", &format!("print('ran')\nimport {module}")],
+        );
+        let error = &output["error"];
+        assert_eq!(
+            (&error["kind"], &error["module"], &output["stdout"]),
+            (&"missing_module".into(), &module.into(), &"ran\n".into()),
+            "{output}"
+        );
+        assert!(
+            error["hint"].as_str().is_some_and(|it| it.contains(why)),
+            "{output}"
+        );
+    }
+    for module in ["freshthing", "reqeusts"] {
+        let named = json(
+            &hotcell,
+            &registry,
+            &["--package", module, "-c", &format!("import {module}")],
+        );
+        assert_eq!(named["status"], "ok", "{named}");
+    }
+}
+
+#[test]
+fn the_installed_sets_are_listed_removed_and_pruned() {
+    let Some(hotcell) = anyone().filter(|_| has("python3") && installer().is_some()) else {
+        return;
+    };
+    let registry = Registry::start();
+    registry.add("tinything", "1.0", OLD, &tiny("1.0"));
+    let packages = |arguments: &[&str]| {
+        let mut command = command(&hotcell, &registry, installer());
+        Running::start(command.arg("packages").args(arguments)).finish()
+    };
+    assert_eq!(packages(&["add", "tinything"]).out(), "tinything==1.0\n");
+    let listed = packages(&["list", "--json"]).json();
+    assert_eq!(
+        (&listed[0]["language"], &listed[0]["installed"][0]),
+        (&"python".into(), &"tinything==1.0".into())
+    );
+    assert!(packages(&["list"]).out().contains("tinything==1.0"));
+    // What was installed beforehand is what a program gets, offline too.
+    assert_eq!(
+        run(&hotcell, &registry, &["--offline", "-c", PROGRAM]).out(),
+        "1.0\n"
+    );
+    assert_eq!(packages(&["prune"]).out(), "nothing to remove\n");
+    assert_eq!(
+        packages(&["prune", "--all"]).out(),
+        "removed tinything==1.0 (0.0 MB)\n"
+    );
+    assert_eq!(packages(&["list", "--json"]).json(), serde_json::json!([]));
+    assert_eq!(
+        run(&hotcell, &registry, &["--offline", "-c", PROGRAM]).code,
+        Some(1)
+    );
+    let bad = packages(&[
+        "add",
+        "-l",
+        "python",
+        "--",
+        "--index-url=http://127.0.0.1:9",
+    ]);
+    assert_eq!(bad.code, Some(2), "{}", bad.err());
+}
+
+#[test]
+fn a_block_a_list_and_a_file_beside_the_program_name_packages_too() {
+    let Some(hotcell) = anyone().filter(|_| has("python3") && installer().is_some()) else {
+        return;
+    };
+    let registry = Registry::start();
+    registry.add("tinything", "1.0", OLD, &tiny("1.0"));
+    registry.add("tinything", "2.0", OLD, &tiny("2.0"));
+    let block = format!("# /// script\n# dependencies = ['tinything<2']\n# ///\n{PROGRAM}");
+    assert_eq!(run(&hotcell, &registry, &["-c", &block]).out(), "1.0\n");
+    let list = hotcell.write("requirements.txt", "tinything==1.0  # the old one\n");
+    assert_eq!(
+        run(
+            &hotcell,
+            &registry,
+            &["--file", list.to_str().unwrap(), "-c", PROGRAM]
+        )
+        .out(),
+        "1.0\n"
+    );
+    assert_eq!(run(&hotcell, &registry, &["-c", PROGRAM]).out(), "2.0\n");
+    assert_eq!(
+        run(&hotcell, &registry, &["--no-packages", "-c", PROGRAM]).code,
+        Some(1)
+    );
+}

@@ -1,0 +1,139 @@
+//! A registry of the test's own: PyPI's pages and npm's, and what is in them.
+
+use std::io::{Cursor, Write};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use sha2::{Digest, Sha256};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+use crate::fetch::server::Server;
+
+pub struct Registry {
+    pub server: Server,
+}
+
+impl Registry {
+    pub fn start() -> Self {
+        Self {
+            server: Server::start([]),
+        }
+    }
+
+    pub fn pypi(&self) -> String {
+        format!("{}/simple", self.server.address)
+    }
+
+    pub fn npm(&self) -> String {
+        format!("{}/npm", self.server.address)
+    }
+
+    /// Adds a wheel, first uploaded at that moment.
+    pub fn add(&self, name: &str, version: &str, uploaded: &str, wheel: &[u8]) {
+        self.add_file(
+            name,
+            &format!("{name}-{version}-py3-none-any.whl"),
+            uploaded,
+            wheel,
+        );
+    }
+
+    pub fn add_file(&self, name: &str, file: &str, uploaded: &str, bytes: &[u8]) {
+        let hash = hex(&Sha256::digest(bytes));
+        let link = format!(
+            "<a href=\"/files/{file}#sha256={hash}\" data-upload-time=\"{uploaded}\">{file}</a>\n"
+        );
+        self.server.with(|state| {
+            let page = state.files.entry(format!("/simple/{name}/")).or_default();
+            page.extend_from_slice(link.as_bytes());
+            state.files.insert(format!("/files/{file}"), bytes.to_vec());
+        });
+    }
+
+    /// Puts other bytes behind the same page.
+    pub fn replace(&self, name: &str, version: &str, wheel: &[u8]) {
+        let file = format!("/files/{name}-{version}-py3-none-any.whl");
+        self.server
+            .with(|state| state.files.insert(file, wheel.to_vec()));
+    }
+
+    /// Adds a page as it is.
+    pub fn add_page(&self, path: &str, text: impl Into<Vec<u8>>) {
+        self.server
+            .with(|state| state.files.insert(path.to_owned(), text.into()));
+    }
+
+    pub fn asked(&self) -> usize {
+        self.server.with(|state| state.asked.len())
+    }
+
+    pub fn count(&self, ending: &str) -> usize {
+        self.server.count(ending)
+    }
+}
+
+/// A wheel with these files, and what it requires.
+pub fn wheel(name: &str, version: &str, files: &[(&str, &str)], requires: &[&str]) -> Vec<u8> {
+    let info = format!("{name}-{version}.dist-info");
+    let mut metadata = format!("Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n");
+    for required in requires {
+        metadata += &format!("Requires-Dist: {required}\n");
+    }
+    let own = [
+        (format!("{info}/METADATA"), metadata),
+        (
+            format!("{info}/WHEEL"),
+            "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+                .to_owned(),
+        ),
+    ];
+    let files = files.iter().map(|it| (it.0.to_owned(), it.1.to_owned()));
+    let mut all: Vec<(String, String)> = files.chain(own).collect();
+    let record: String = all.iter().map(|it| format!("{},,\n", it.0)).collect();
+    all.push((
+        format!("{info}/RECORD"),
+        format!("{record}{info}/RECORD,,\n"),
+    ));
+    zip(&all)
+}
+
+pub fn zip(files: &[(String, String)]) -> Vec<u8> {
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+    for (name, text) in files {
+        writer
+            .start_file(name.as_str(), options)
+            .expect("in memory");
+        writer.write_all(text.as_bytes()).expect("in memory");
+    }
+    writer.finish().expect("in memory").into_inner()
+}
+
+/// This moment, in a registry's words.
+pub fn today() -> String {
+    let days = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .expect("after 1970")
+        .as_secs()
+        / 86_400;
+    // A date in the last weeks will do: the first of the month, or of the one before.
+    let (mut year, mut left) = (1970, days);
+    loop {
+        let length = if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) {
+            366
+        } else {
+            365
+        };
+        if left < length {
+            break;
+        }
+        left -= length;
+        year += 1;
+    }
+    let month = (left / 31 + 1).min(12);
+    format!("{year}-{month:02}-01T00:00:00Z")
+}
+
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
