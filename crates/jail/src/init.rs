@@ -257,7 +257,9 @@ fn start(
         })?),
         Begin::Exec | Begin::Image(_) => None,
     };
-    let landlock = step("restricting file access", || landlock::restrict(engine, writable))?;
+    let landlock = step("restricting file access", || {
+        landlock::restrict(engine, writable)
+    })?;
     // SECURITY: seccomp goes last of all. The steps above need system calls that
     // the filter denies, and a filter laid earlier would have to allow them to the
     // program too.
