@@ -75,6 +75,10 @@ pub struct Warm {
     /// with files beside it gets a new one.
     #[serde(default)]
     pub alone: bool,
+    /// What it is given when it reads of the program before it has loaded all, and does not
+    /// care for: it waits when it reads on.
+    #[serde(default)]
+    pub first: String,
     /// How many MiB a waiting cell of such a runtime takes up.
     #[serde(default = "usual_weight")]
     pub weight: u32,

@@ -175,6 +175,7 @@ fn zygote(
     Some(Zygote {
         fresh: warm.fresh,
         has_input: false,
+        first: warm.first.clone(),
         argv: argv.iter().map(Into::into).collect(),
         env: env.iter().map(variable).collect(),
         script: definition.source.file.as_str().into(),

@@ -161,6 +161,7 @@ mod inside {
         pub env: Vec<OsString>,
         /// The program's name in the workspace.
         pub script: OsString,
+        pub first: String,
         pub warm: String,
         pub fork: String,
         pub leave: String,
@@ -190,6 +191,7 @@ mod inside {
         let task = Task {
             env: input.list(Reader::text)?,
             script: input.text()?,
+            first: input.string()?,
             warm: input.string()?,
             fork: input.string()?,
             leave: input.string()?,
