@@ -79,6 +79,13 @@ pub struct Warm {
     /// with files beside it gets a new one.
     #[serde(default)]
     pub alone: bool,
+    /// What it is given when it reads of the program before it has loaded all, and does not
+    /// care for: it waits when it reads on.
+    #[serde(default)]
+    pub first: String,
+    /// The first line, or two, of programs that may be begun so: it is shown with those
+    /// bytes if it is wrong. Others wait where it opens them.
+    pub first_line: Option<Rule>,
     /// How many MiB a waiting cell of such a runtime takes up.
     #[serde(default = "usual_weight")]
     pub weight: u32,
@@ -144,6 +151,20 @@ impl Warm {
             self.after.replace("{tier}", &after),
             self.leave.clone(),
         ])
+    }
+
+    /// What the runtime is given before a program that begins like this one.
+    pub fn first(&self, code: &str) -> &str {
+        let end = code
+            .match_indices('\n')
+            .nth(1)
+            .map_or(code.len(), |it| it.0);
+        let fits = |rule: &Rule| rule.is_in(&code[..end]);
+        if self.first_line.as_ref().is_none_or(fits) {
+            &self.first
+        } else {
+            ""
+        }
     }
 
     /// The last tier that knows a module the program asks for.

@@ -256,11 +256,13 @@ fn zygote(
     is_alone: bool,
 ) -> Option<Zygote> {
     let warm = definition.warm.as_ref()?;
-    let [before, after, leave] = warm.code(&String::from_utf8_lossy(code), is_alone)?;
+    let code = String::from_utf8_lossy(code);
+    let [before, after, leave] = warm.code(&code, is_alone)?;
     let variable = |(name, value): (&String, &String)| format!("{name}={value}").into();
     Some(Zygote {
         fresh: warm.fresh,
         has_input: false,
+        first: warm.first(&code).to_owned(),
         argv: argv.iter().map(Into::into).collect(),
         env: env.iter().map(variable).collect(),
         script: definition.source.file.as_str().into(),

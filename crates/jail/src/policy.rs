@@ -53,6 +53,9 @@ pub struct Zygote {
     /// Whether its cells' standard input is a pipe, and not empty: runtimes look at
     /// what it is when they start.
     pub has_input: bool,
+    /// What the runtime is given when it reads of the program's file before it is ready, if
+    /// it does: it waits when it reads on, and must not care for these bytes.
+    pub first: String,
     /// The command line and environment that its cells' programs will have.
     pub argv: Vec<OsString>,
     pub env: Vec<OsString>,

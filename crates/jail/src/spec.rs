@@ -168,6 +168,7 @@ impl SpawnerSpec {
         if let Some(zygote) = &self.zygote {
             out.number(zygote.fresh.into());
             out.number(zygote.has_input.into());
+            out.bytes(zygote.first.as_bytes());
             out.texts(&zygote.argv);
             out.texts(&zygote.env);
             out.bytes(zygote.script.as_bytes());
@@ -205,6 +206,7 @@ impl SpawnerSpec {
             _ => Some(Zygote {
                 fresh: input.number()? == 1,
                 has_input: input.number()? == 1,
+                first: input.string()?,
                 argv: input.list(Reader::text)?,
                 env: input.list(Reader::text)?,
                 script: input.text()?,

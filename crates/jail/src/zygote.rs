@@ -7,6 +7,7 @@
 //! So it runs the program exactly as it always does.
 
 mod cpython;
+mod early;
 mod shed;
 mod v8;
 
@@ -15,7 +16,7 @@ use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::net::RecvFlags;
 
@@ -37,6 +38,8 @@ const NOWHERE: u8 = 0;
 const STREAMS: u8 = 1;
 /// At the first look.
 const ANYWHERE: u8 = 2;
+/// Where it is read on, after it was opened and begun.
+const READS: u8 = 3;
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -57,10 +60,11 @@ extern "C" fn loaded() {
         sys::exit_now(1);
     };
     let stops = match (&task.place, CPython::find()) {
+        (Place::Cell { .. }, None) if !task.first.is_empty() => READS,
         (Place::Cell { .. }, None) => ANYWHERE,
         _ => STREAMS,
     };
-    *TASK.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
+    *lock_task() = Some(task);
     STOPS.store(stops, Ordering::Release);
 }
 
@@ -70,28 +74,26 @@ extern "C" fn loaded() {
 /// `path` is a C string or null.
 unsafe fn look(path: *const c_char, least: u8) {
     let stops = STOPS.load(Ordering::Acquire);
-    if stops == NOWHERE || stops < least || path.is_null() {
+    if stops == NOWHERE || stops == READS || stops < least || path.is_null() {
         return;
     }
     // SAFETY: our caller says so.
     let path = unsafe { CStr::from_ptr(path) };
-    let is_ours = |task: &mut Task| {
-        let script = task.script.as_bytes();
-        let given = path.to_bytes();
-        given == script
-            || Path::new("/workspace")
-                .join(&task.script)
-                .as_os_str()
-                .as_bytes()
-                == given
-    };
-    let mut task = TASK.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(taken) = task.take_if(is_ours) else {
-        return;
-    };
-    drop(task);
-    STOPS.store(NOWHERE, Ordering::Relaxed);
-    stop(taken, path);
+    let taken = lock_task().take_if(|task| is_program(task, path));
+    if let Some(task) = taken {
+        STOPS.store(NOWHERE, Ordering::Relaxed);
+        stop(task, path);
+    }
+}
+
+fn lock_task() -> MutexGuard<'static, Option<Task>> {
+    TASK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn is_program(task: &Task, path: &CStr) -> bool {
+    let script = task.script.as_bytes();
+    let given = path.to_bytes();
+    given == script || given.strip_prefix(b"/workspace/") == Some(script)
 }
 
 fn stop(task: Task, path: &CStr) {

@@ -16,6 +16,40 @@ fn parse(text: &str) -> Result<Definition, String> {
 }
 
 #[test]
+fn only_a_first_line_that_cannot_be_wrong_is_begun_early() {
+    let text = include_str!("../../../languages/ruby.toml");
+    let ruby = Definition::parse("ruby", text, Path::new("ruby.toml")).expect("it is right");
+    let warm = ruby.warm.expect("it waits");
+    for safe in [
+        "# c\nputs(",
+        "\nputs(",
+        "require 'json'\n(",
+        "puts \"a b\"\n(",
+        "p 12",
+        "def f\n  1",
+        "class A\nend",
+        "  # x",
+    ] {
+        assert_eq!(warm.first(safe), "\u{feff}", "{safe}");
+    }
+    for wrong in [
+        "puts 1 +* 2",
+        "def f",
+        "def f\n",
+        "class a\nend",
+        "puts \"#{\"",
+        "puts 08",
+        "require 'a\"",
+        "end = 1\np 1",
+        "=begin\n=end",
+        "puts 'a' (\n# c",
+        "(\n# c",
+    ] {
+        assert_eq!(warm.first(wrong), "", "{wrong}");
+    }
+}
+
+#[test]
 fn a_definition_says_what_its_file_says() {
     let lua = parse(LUA).unwrap();
 

@@ -168,6 +168,7 @@ mod inside {
         pub env: Vec<OsString>,
         /// The program's name in the workspace.
         pub script: OsString,
+        pub first: String,
         pub warm: String,
         pub fork: String,
         pub leave: String,
@@ -197,6 +198,7 @@ mod inside {
         let task = Task {
             env: input.list(Reader::text)?,
             script: input.text()?,
+            first: input.string()?,
             warm: input.string()?,
             fork: input.string()?,
             leave: input.string()?,

@@ -64,6 +64,7 @@ pub fn describe(out: &mut Writer, zygote: &Zygote) {
     out.number(zygote.fresh.into());
     out.texts(&zygote.env);
     out.bytes(zygote.script.as_bytes());
+    out.bytes(zygote.first.as_bytes());
     out.bytes(zygote.warm.as_bytes());
     out.bytes(zygote.fork.as_bytes());
     out.bytes(zygote.leave.as_bytes());

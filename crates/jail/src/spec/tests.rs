@@ -88,8 +88,9 @@ fn a_spawner_spec_survives_the_trip_through_its_memory_file() {
         is_grouped: true,
         sweep: vec!["/sys/fs/cgroup/hotcell-1".into()],
         zygote: Some(Zygote {
-            fresh: false,
+            fresh: true,
             has_input: false,
+            first: "#".to_owned(),
             argv: vec!["/usr/bin/python3".into(), "main.py".into()],
             env: vec!["HOME=/".into()],
             script: "main.py".into(),
