@@ -102,7 +102,8 @@ async fn serve(listener: TcpListener, proxy: Arc<Proxy>) {
             Some(_) = open.join_next(), if !open.is_empty() => {}
         }
     }
-    drop(listener);
+    // Not by dropping it: its owner holds it too.
+    let _ = shutdown(&listener, Shutdown::Both);
     proxy.exhausted();
     while open.join_next().await.is_some() {}
 }

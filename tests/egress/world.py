@@ -32,7 +32,7 @@ NAMES = {
     "sixtofour.test": ["2002:a00:5::1"],
     "link.test": ["fe80::1"],
     "own.test": ["203.0.113.2"],
-    "six.test": ["2001:db8:1::80"],
+    "six.test": ["2001:db8:2::80"],
     "rebind.test": [["203.0.113.80"], ["10.0.0.5"]],
     "none.test": [],
     "metadata.google.internal": ["169.254.169.254"],

@@ -327,3 +327,58 @@ fn the_owner_of_the_machine_has_the_last_word() {
         fs::remove_file(hotcell.place("home/.config/hotcell/config.toml")).expect("it is there");
     }
 }
+
+#[test]
+fn a_host_with_an_ipv6_address_alone_is_reached() {
+    let Some(stage) = Stage::set() else { return };
+    if !stage.ipv6 {
+        return crate::support::skip("no IPv6 on this host");
+    }
+    for hotcell in everyone() {
+        let urls = ["http://six.test/", "http://[2001:db8::9]/"];
+        let grant = "six.test,[2001:db8::9]";
+        let result = ask(&stage, &hotcell, &["--network", grant], &urls);
+        let expected = [
+            "reached http://six.test/ 2001:db8:2::80:80 six.test",
+            "reached http://[2001:db8::9]/ 2001:db8::9:80 [2001:db8::9]",
+        ];
+        assert_eq!(lines(&result), expected, "{result}");
+    }
+}
+
+#[test]
+fn after_ten_thousand_connections_nobody_listens_any_more() {
+    let Some(stage) = Stage::set() else { return };
+    let Some(hotcell) = everyone().pop() else {
+        return;
+    };
+    let code = r#"
+import socket
+count = 0
+try:
+    while count < 20000:
+        socket.create_connection(("127.0.0.1", 3128), 10).close()
+        count += 1
+except OSError as error:
+    print(type(error).__name__)
+# Those that waited to be accepted were connected too.
+print(10000 <= count <= 10200)
+"#;
+    let flags = [
+        "--network",
+        "allowed.test",
+        "--timeout",
+        "300",
+        "-l",
+        "python",
+        "-c",
+        code,
+    ];
+    let result = stage.json(&hotcell, &flags);
+    let said = lines(&result);
+    assert!(
+        said[0].starts_with("Connection") && said[1] == "True",
+        "{result}"
+    );
+    assert_eq!(result["network"]["limit_reached"], true);
+}

@@ -14,6 +14,8 @@ use tempfile::TempDir;
 use crate::support::{Hotcell, PATH, Running, eventually, has, open_to_all, skip};
 
 pub struct Stage {
+    /// Whether it has that too.
+    pub ipv6: bool,
     folder: TempDir,
     inner: Holder,
     _world: Running,
@@ -129,6 +131,7 @@ impl Stage {
         go.write_all(b"go\n").expect("it reads");
         world.stdout.until("ready");
         Some(Self {
+            ipv6: !String::from_utf8_lossy(&joined.stdout).contains("no IPv6"),
             folder,
             inner,
             _world: world,
