@@ -22,7 +22,7 @@ use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use self::body::Body;
+use self::body::{Body, Pieces};
 use super::pages::{Listed, rewrite};
 use super::registry::{Unanswered, Upstream, reason};
 use super::requirement::{Ecosystem, Requirement};
@@ -203,7 +203,7 @@ impl Gateway {
         // A part of a file is asked for to read what a package needs.
         let headers: Vec<(&str, &str)> = range.map(|it| (RANGE.as_str(), it)).into_iter().collect();
         let is_whole = range.is_none() && !is_metadata && request.method() == Method::GET;
-        let mut upstream = self.upstream.get(url, &headers).await?;
+        let upstream = self.upstream.get(url, &headers).await?;
         let status = upstream.status().as_u16();
         if !upstream.status().is_success() {
             return Err(Unanswered::Refused(status));
@@ -227,38 +227,51 @@ impl Gateway {
         if request.method() == Method::HEAD {
             return Ok(response);
         }
-        let this = self.clone();
-        let mut hash = Sha256::new();
-        // Ends when the file does, when it breaks off, or when the cell hangs up.
-        tokio::spawn(async move {
-            loop {
-                let piece = match upstream.chunk().await {
-                    Ok(None) => {
-                        if is_whole {
-                            let hash = hash.finalize();
-                            let hash = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-                            this.log().fetched.push((listed.file, hash));
-                        }
-                        return;
-                    }
-                    Ok(Some(piece)) => {
-                        hash.update(&piece);
-                        this.count(piece)
-                    }
-                    Err(error) => {
-                        let mut log = this.log();
-                        log.is_unreachable = true;
-                        log.trouble.push(reason(&error.without_url()));
-                        Err(io::ErrorKind::ConnectionAborted.into())
-                    }
-                };
-                let is_last = piece.is_err();
-                if sender.send(piece).await.is_err() || is_last {
-                    return;
-                }
-            }
-        });
+        let file = is_whole.then_some(listed.file);
+        response
+            .body_mut()
+            .pump(tokio::spawn(self.pump(upstream, sender, file)));
         Ok(response)
+    }
+
+    /// Passes a file on until it ends, breaks off, or the cell hangs up. A whole `file` is in the
+    /// log before its last piece is in the cell.
+    async fn pump(
+        self: Arc<Self>,
+        mut upstream: reqwest::Response,
+        to: Pieces,
+        file: Option<String>,
+    ) {
+        let length = upstream.content_length();
+        let (mut hash, mut received, mut file) = (Sha256::new(), 0, file);
+        loop {
+            let next = upstream.chunk().await;
+            if let Ok(Some(piece)) = &next {
+                hash.update(piece);
+                received += piece.len() as u64;
+            }
+            if matches!(next, Ok(None)) || Some(received) == length {
+                let digest = hash.finalize_reset();
+                let digest = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+                self.log()
+                    .fetched
+                    .extend(file.take().map(|file| (file, digest)));
+            }
+            let piece = match next {
+                Ok(None) => return,
+                Ok(Some(piece)) => self.count(piece),
+                Err(error) => {
+                    let mut log = self.log();
+                    log.is_unreachable = true;
+                    log.trouble.push(reason(&error.without_url()));
+                    Err(io::ErrorKind::ConnectionAborted.into())
+                }
+            };
+            let is_last = piece.is_err();
+            if to.send(piece).await.is_err() || is_last {
+                return;
+            }
+        }
     }
 
     fn count(&self, piece: Bytes) -> io::Result<Bytes> {

@@ -1,5 +1,10 @@
 //! One set of packages, from what was asked for to a tree that cells see.
 
+mod files;
+mod key;
+mod step;
+mod tool;
+
 use std::collections::HashMap;
 use std::future::Future;
 use std::path::Path;
@@ -7,65 +12,26 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use jail::{Limits, Tree};
 use reqwest::Url;
-use sha2::{Digest, Sha256};
-use tokio::net::TcpListener;
-use tokio::sync::mpsc;
 
-use super::gateway::{Gateway, PORT};
+use self::step::Step;
+use self::tool::Tool;
+use super::gateway::Gateway;
 use super::lock::Lock;
 use super::registry::Upstream;
-use super::requirement::{Ecosystem, Requirement};
 use super::settings::Settings;
 use super::store::{Set, Store};
 use super::table::lookalikes;
 use super::{Installed, PackageError, PackagePlan, Readied, Refused, Workshop, age, tell};
-use crate::fetch::{Event, Place, add_recipe};
-use crate::language::{Installer, Runtime, Surroundings};
-use crate::plan::{RunPlan, Source};
-use crate::request::{CellPath, FileSource, InputFile};
-use crate::run::{self, Door, Outcome, RunResult, StartError, Stdin, Surface};
+use crate::plan::RunPlan;
+use crate::run::RunResult;
+
+pub use key::key;
 
 /// How long an import that was refused stays so without asking again.
 const REMEMBERED: Duration = Duration::from_secs(600);
 /// More than a reader wants of a resolver's words.
 const LONGEST_REASON: usize = 1500;
-
-/// The name of all that a set depends on.
-pub fn key(plan: &RunPlan, packages: &PackagePlan, base: &str) -> String {
-    let wishes = &packages.wishes;
-    let all: Vec<String> = wishes.all(true).iter().map(ToString::to_string).collect();
-    let lock = wishes.lock.as_deref().unwrap_or_default();
-    hash(plan, packages, base, &[&all.join("\n"), lock])
-}
-
-fn hash(plan: &RunPlan, packages: &PackagePlan, base: &str, parts: &[&str]) -> String {
-    let mut hash = Sha256::new();
-    let how = format!("{:?}", packages.how.installers);
-    let runtime = identity(&plan.runtime.path);
-    let version = env!("CARGO_PKG_VERSION");
-    for part in [version, base, &how, &plan.runtime.program, &runtime]
-        .iter()
-        .chain(parts)
-    {
-        // With its length, so that two fields never look like two others.
-        hash.update((part.len() as u64).to_le_bytes());
-        hash.update(part);
-    }
-    hash.finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
-}
-
-/// Changes whenever the runtime is replaced.
-fn identity(path: &Path) -> String {
-    use std::os::unix::fs::MetadataExt;
-    let found = std::fs::metadata(path).ok();
-    let facts = found.map(|it| (it.len(), it.ino(), it.mtime(), it.mtime_nsec()));
-    format!("{} {facts:?}", path.display())
-}
 
 pub struct Job<'a> {
     pub plan: &'a RunPlan,
@@ -76,21 +42,6 @@ pub struct Job<'a> {
     pub refused: &'a Mutex<HashMap<String, (Instant, Refused)>>,
     pub base: Url,
     pub key: &'a str,
-}
-
-/// An installer that is there.
-struct Tool<'a> {
-    installer: &'a Installer,
-    program: String,
-    trees: Vec<Tree>,
-}
-
-/// How a step ended.
-enum Step {
-    Done(Box<RunResult>),
-    /// By itself, with words for the caller.
-    Failed(String),
-    Cancelled(Box<RunResult>),
 }
 
 impl Job<'_> {
@@ -233,15 +184,15 @@ impl Job<'_> {
         let mut tries = Vec::new();
         if let Some(text) = &wishes.lock {
             let lock = Lock::read(text, ecosystem).map_err(PackageError::BadLock)?;
-            tries.push((&tool.installer.exact, lock_files(ecosystem, &lock)));
+            tries.push((&tool.installer.exact, files::lock(ecosystem, &lock)));
         } else {
             tries.push((
                 &tool.installer.install,
-                list_file(ecosystem, &wishes.all(true)),
+                files::wishes(ecosystem, &wishes.all(true)),
             ));
             let least = wishes.all(false);
             if !wishes.optional.is_empty() && !least.is_empty() {
-                tries.push((&tool.installer.install, list_file(ecosystem, &least)));
+                tries.push((&tool.installer.install, files::wishes(ecosystem, &least)));
             }
         }
         let mut failure = String::new();
@@ -259,152 +210,6 @@ impl Job<'_> {
             }
         }
         Err(self.unresolved(gateway, failure))
-    }
-
-    /// The plan of one step's cell. It has nothing of the program: neither its code nor its
-    /// files, variables or arguments.
-    fn step(
-        &self,
-        tool: &Tool<'_>,
-        gateway: &Gateway,
-        words: &[String],
-        (list, more): (InputFile, Option<InputFile>),
-        staged: &Path,
-    ) -> RunPlan {
-        let how = &self.packages.how;
-        let index = gateway.index();
-        let fill = [
-            ("{tool}", tool.program.as_str()),
-            ("{runtime}", &self.plan.runtime.program),
-            ("{index}", &index),
-        ];
-        let memory = u64::from(how.memory) << 20;
-        let timeout = Duration::from_secs(how.timeout.into());
-        let own = self
-            .plan
-            .trees
-            .iter()
-            .filter(|it| it.cell != Path::new(super::IN_CELL));
-        let mut trees: Vec<Tree> = own.chain(&tool.trees).cloned().collect();
-        trees.dedup();
-        let folder = |path: &str| InputFile {
-            path: cell_path(path),
-            source: FileSource::EmptyFolder,
-            mode: 0o755,
-        };
-        let bytes = match list.source {
-            FileSource::Bytes(bytes) => bytes,
-            _ => Vec::new(),
-        };
-        let env = tool.installer.env.iter();
-        let env = env.map(|(name, value)| (name.clone(), value.replace("{index}", &index)));
-        RunPlan {
-            argv: tool.installer.command(words, &fill, self.settings.build),
-            env: self.packages.env.clone().into_iter().chain(env).collect(),
-            trees,
-            source: Source {
-                path: list.path,
-                bytes,
-            },
-            files: [folder("out"), folder("cache")]
-                .into_iter()
-                .chain(more)
-                .collect(),
-            limits: Limits {
-                memory,
-                cpus: 2.0,
-                cpu_seconds: 2 * timeout.as_secs() + 1,
-                tasks: 256,
-                file_size: memory,
-                workspace: memory / 4 * 3,
-                workspace_inodes: 500_000,
-                tmp: memory / 4,
-                ..self.plan.limits.clone()
-            },
-            timeout,
-            output_limit: 16 << 20,
-            build: None,
-            zygote: None,
-            wake: String::new(),
-            packages: None,
-            mounts: Vec::new(),
-            egress: None,
-            collect: Vec::new(),
-            export: Some((cell_path("out/tree"), staged.to_owned())),
-            ..self.plan.clone()
-        }
-    }
-
-    async fn execute<C: Future<Output = ()>>(
-        &self,
-        step: RunPlan,
-        gateway: &Arc<Gateway>,
-        cancelled: Pin<&mut C>,
-    ) -> Result<Step, PackageError> {
-        let cell = |error: StartError| match error {
-            StartError::Collect(source) if source.kind() == std::io::ErrorKind::StorageFull => {
-                self.store.disk(source)
-            }
-            error => PackageError::Cell(Box::new(error)),
-        };
-        let jail = (self.workshop.jail)(&step.trees).map_err(|it| cell(it.into()))?;
-        let answering = gateway.clone();
-        let surface = Surface {
-            stdin: Stdin::Empty,
-            // Nobody listens: what is kept is enough.
-            events: mpsc::channel(1).0,
-            requirement: self.workshop.requirement,
-            door: Some(Door {
-                port: PORT,
-                answer: Box::new(move |listener: TcpListener| Box::pin(answering.serve(listener))),
-            }),
-        };
-        let cgroups = self.workshop.cgroups;
-        let result = run::run(jail, None, cgroups, &step, surface, cancelled)
-            .await
-            .map_err(cell)?;
-        let trouble = gateway.log().trouble.first().cloned();
-        let seconds = step.timeout.as_secs();
-        match (&result.outcome, trouble) {
-            (Outcome::Exited { code: 0, .. }, _) => Ok(Step::Done(Box::new(result))),
-            (Outcome::Cancelled, _) => Ok(Step::Cancelled(Box::new(result))),
-            (_, Some(reason)) if gateway.log().is_unreachable => Err(PackageError::NoNetwork {
-                what: self.what(),
-                reason,
-            }),
-            (_, Some(reason)) => Err(self.stopped(&reason)),
-            (Outcome::TimedOut, _) => {
-                Err(self.stopped(&format!("it took longer than {seconds} s")))
-            }
-            (Outcome::OutOfMemory, _) => {
-                Err(self.stopped("the packages are larger than an installer's memory"))
-            }
-            (Outcome::Exited { .. }, _) => {
-                let said = [result.stderr.to_text(), result.stdout.to_text()].concat();
-                if said.contains("No space left on device") {
-                    return Err(self.stopped("the packages are larger than an installer's disk"));
-                }
-                Ok(Step::Failed(reason_of(&said)))
-            }
-            _ => Err(self.stopped("the installer was lost")),
-        }
-    }
-
-    /// The first installer that is there, fetched if need be.
-    async fn tool(&self) -> Result<Tool<'_>, PackageError> {
-        let installers = &self.packages.how.installers;
-        let around = self.workshop.around.clone();
-        let events = self.workshop.events.clone();
-        let wanted = installers.clone();
-        let work = move || find_tool(&wanted, &around, &|text| tell(&events, text));
-        let found = tokio::task::spawn_blocking(work).await;
-        let found = found.map_err(|_| self.stopped("it was interrupted"))?;
-        let (at, found) = found?;
-        Ok(Tool {
-            installer: &installers[at],
-            program: found.program.clone(),
-            trees: found.prefix.into_iter().collect(),
-        })
     }
 
     /// What is wanted, for messages.
@@ -457,90 +262,6 @@ impl Job<'_> {
             candidates,
         }
     }
-}
-
-fn find_tool(
-    installers: &[Installer],
-    around: &Surroundings,
-    tell: &dyn Fn(&str),
-) -> Result<(usize, Runtime), PackageError> {
-    let find = || {
-        let found = installers.iter().enumerate();
-        found
-            .filter_map(|(at, it)| Some((at, Runtime::tool(&it.tool, around)?)))
-            .next()
-    };
-    if let Some(found) = find() {
-        return Ok(found);
-    }
-    let names: Vec<&str> = installers.iter().map(|it| it.tool.as_str()).collect();
-    let missing = |source| PackageError::NoInstaller {
-        tool: names.join(" or "),
-        source,
-    };
-    let recipe = installers.iter().find_map(|it| it.recipe.as_deref());
-    let (Some(recipe), Some(data)) = (recipe, around.data.as_deref()) else {
-        return Err(missing(None));
-    };
-    let mut hear = |event: Event<'_>| {
-        if let Event::Fetching {
-            recipe,
-            version,
-            size,
-            ..
-        } = event
-        {
-            let size = size.map_or(String::new(), |it| {
-                format!(" ({})", crate::fetch::megabytes(it))
-            });
-            tell(&format!(
-                "fetching {recipe} {version}{size}, which installs packages"
-            ));
-        }
-    };
-    let place = Place::in_data(data);
-    add_recipe(recipe, &place, around.config.as_deref(), &mut hear)
-        .map_err(|error| missing(Some(Box::new(error))))?;
-    find().ok_or_else(|| missing(None))
-}
-
-/// What is wanted, as files of the ecosystem's own kind.
-fn list_file(ecosystem: Ecosystem, wanted: &[Requirement]) -> (InputFile, Option<InputFile>) {
-    match ecosystem {
-        Ecosystem::Pypi => {
-            let lines: String = wanted.iter().map(|it| format!("{it}\n")).collect();
-            (InputFile::from_bytes(cell_path("packages.in"), lines), None)
-        }
-        Ecosystem::Npm => {
-            let pairs = wanted
-                .iter()
-                .map(|it| (it.name().to_owned(), it.versions().into()));
-            let dependencies = pairs.collect::<serde_json::Map<String, serde_json::Value>>();
-            (package_json(dependencies.into()), None)
-        }
-    }
-}
-
-/// A lock, and for npm the list that it was made from, which npm wants beside it.
-fn lock_files(ecosystem: Ecosystem, lock: &Lock) -> (InputFile, Option<InputFile>) {
-    let file = |path| InputFile::from_bytes(cell_path(path), lock.text.as_bytes());
-    match ecosystem {
-        Ecosystem::Pypi => (file("packages.lock"), None),
-        Ecosystem::Npm => {
-            let read: serde_json::Value = serde_json::from_str(&lock.text).unwrap_or_default();
-            let list = package_json(read["packages"][""]["dependencies"].clone());
-            (file("out/tree/package-lock.json"), Some(list))
-        }
-    }
-}
-
-fn package_json(dependencies: serde_json::Value) -> InputFile {
-    let text = serde_json::json!({ "private": true, "dependencies": dependencies });
-    InputFile::from_bytes(cell_path("out/tree/package.json"), text.to_string())
-}
-
-fn cell_path(path: &str) -> CellPath {
-    CellPath::parse(path).expect("a fixed good path")
 }
 
 /// A resolver's words in one line, without its ornaments.

@@ -1,0 +1,43 @@
+//! What a set of packages depends on, as one name.
+
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use crate::packages::PackagePlan;
+use crate::plan::RunPlan;
+
+/// The name of all that a set depends on.
+pub fn key(plan: &RunPlan, packages: &PackagePlan, base: &str) -> String {
+    let wishes = &packages.wishes;
+    let all: Vec<String> = wishes.all(true).iter().map(ToString::to_string).collect();
+    let lock = wishes.lock.as_deref().unwrap_or_default();
+    hash(plan, packages, base, &[&all.join("\n"), lock])
+}
+
+fn hash(plan: &RunPlan, packages: &PackagePlan, base: &str, parts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    let how = format!("{:?}", packages.how.installers);
+    let runtime = identity(&plan.runtime.path);
+    let version = env!("CARGO_PKG_VERSION");
+    for part in [version, base, &how, &plan.runtime.program, &runtime]
+        .iter()
+        .chain(parts)
+    {
+        // With its length, so that two fields never look like two others.
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    hash.finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// Changes whenever the runtime is replaced.
+fn identity(path: &Path) -> String {
+    use std::os::unix::fs::MetadataExt;
+    let found = std::fs::metadata(path).ok();
+    let facts = found.map(|it| (it.len(), it.ino(), it.mtime(), it.mtime_nsec()));
+    format!("{} {facts:?}", path.display())
+}

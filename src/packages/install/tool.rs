@@ -1,0 +1,77 @@
+//! The program that installs: found, or fetched by its recipe.
+
+use jail::Tree;
+
+use super::Job;
+use crate::fetch::{Event, Place, add_recipe, megabytes};
+use crate::language::{Installer, Runtime, Surroundings};
+use crate::packages::{PackageError, tell};
+
+/// An installer that is there.
+pub struct Tool<'a> {
+    pub installer: &'a Installer,
+    pub program: String,
+    pub trees: Vec<Tree>,
+}
+
+impl Job<'_> {
+    /// The first installer that is there, fetched if need be.
+    pub(super) async fn tool(&self) -> Result<Tool<'_>, PackageError> {
+        let installers = &self.packages.how.installers;
+        let around = self.workshop.around.clone();
+        let events = self.workshop.events.clone();
+        let wanted = installers.clone();
+        let work = move || find_tool(&wanted, &around, &|text| tell(&events, text));
+        let found = tokio::task::spawn_blocking(work).await;
+        let found = found.map_err(|_| self.stopped("it was interrupted"))?;
+        let (at, found) = found?;
+        Ok(Tool {
+            installer: &installers[at],
+            program: found.program.clone(),
+            trees: found.prefix.into_iter().collect(),
+        })
+    }
+}
+
+fn find_tool(
+    installers: &[Installer],
+    around: &Surroundings,
+    tell: &dyn Fn(&str),
+) -> Result<(usize, Runtime), PackageError> {
+    let find = || {
+        let found = installers.iter().enumerate();
+        found
+            .filter_map(|(at, it)| Some((at, Runtime::tool(&it.tool, around)?)))
+            .next()
+    };
+    if let Some(found) = find() {
+        return Ok(found);
+    }
+    let names: Vec<&str> = installers.iter().map(|it| it.tool.as_str()).collect();
+    let missing = |source| PackageError::NoInstaller {
+        tool: names.join(" or "),
+        source,
+    };
+    let recipe = installers.iter().find_map(|it| it.recipe.as_deref());
+    let (Some(recipe), Some(data)) = (recipe, around.data.as_deref()) else {
+        return Err(missing(None));
+    };
+    let mut hear = |event: Event<'_>| {
+        if let Event::Fetching {
+            recipe,
+            version,
+            size,
+            ..
+        } = event
+        {
+            let size = size.map_or(String::new(), |it| format!(" ({})", megabytes(it)));
+            tell(&format!(
+                "fetching {recipe} {version}{size}, which installs packages"
+            ));
+        }
+    };
+    let place = Place::in_data(data);
+    add_recipe(recipe, &place, around.config.as_deref(), &mut hear)
+        .map_err(|error| missing(Some(Box::new(error))))?;
+    find().ok_or_else(|| missing(None))
+}
