@@ -23,7 +23,12 @@ impl Line {
         Self {
             id: language.id.clone(),
             version: text("version"),
-            from: text("path"),
+            from: match row["from"].as_str() {
+                // Whose folder it lies in says nothing to others.
+                Some("fetched") => "languages add".to_owned(),
+                Some("built in") => "built in".to_owned(),
+                _ => text("path"),
+            },
             cold: Duration::ZERO,
             warm: Duration::ZERO,
             passed: Vec::new(),
@@ -78,8 +83,12 @@ pub fn document(lines: &[Line], rows: &[Value]) -> String {
     let missing = rows.iter().filter(|row| row["available"] == false);
     for row in missing {
         let said = |key: &str| row[key].as_str().unwrap_or_default().to_owned();
-        let words = format!("{} {}", said("problem"), said("hint"));
-        text += &format!("- `{}`: {}\n", said("id"), words.trim());
+        let problem = said("problem");
+        let words = match said("hint") {
+            hint if hint.is_empty() => problem,
+            hint => format!("{}. {hint}", problem.trim_end_matches('.')),
+        };
+        text += &format!("- `{}`: {words}\n", said("id"));
     }
     text
 }
