@@ -162,12 +162,13 @@ impl Engine {
     /// An engine that already starts what most cells need: those that see `/usr`
     /// alone. For the first thread of a process, which must live as long as the engine.
     pub fn early() -> Self {
-        let host = Host::open_early();
+        let early = Host::open_early();
         let engine = Self::new(Surroundings::from_env());
         // Whether it worked is asked again when it is needed.
-        if let Ok(host) = host {
-            *engine.lock_host() = Some(Arc::new(host));
-            let _ = engine.jail(View::default()).map(|jail| jail.start());
+        if let Ok((host, jail)) = early {
+            *engine.lock_host() = Some(host);
+            let mut jails = engine.jails.lock().unwrap_or_else(PoisonError::into_inner);
+            jails.insert(View::default(), Arc::new(jail));
         }
         engine
     }
@@ -425,7 +426,7 @@ impl Engine {
         version
     }
 
-    /// Leaves with the process: waits for the cells, and leaves the rest to the kernel
+    /// Leaves with the process: waits for what runs in cells, and leaves the rest to the kernel
     /// and the sweeper, which end and remove it when this process is gone.
     pub fn leave(self) {
         if let Some(host) = &*self.lock_host() {

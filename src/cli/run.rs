@@ -1,11 +1,13 @@
 //! `hotcell run`.
 
 use std::io::{self, IsTerminal, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
@@ -347,15 +349,6 @@ async fn execute(
     let (events, received) = mpsc::channel(16);
     let unheard = Arc::new(Notify::new());
     let stopped = interrupted(unheard.clone());
-    let (done, printed) = oneshot::channel::<()>();
-    if json {
-        drop((received, done));
-    } else {
-        start_thread(move || {
-            print(received, &unheard);
-            drop(done);
-        })?;
-    }
     let stdin = if stdin { own_stdin()? } else { Stdin::Empty };
     let surface = Surface {
         stdin,
@@ -363,30 +356,74 @@ async fn execute(
         requirement,
         door: None,
     };
-    let result = engine.run(plan, surface, until(stopped.clone())).await;
-    // The rest of the output, however slow its reader is, unless we are told to stop:
-    // the thread may wait in a write for ever, and ends with the process.
-    tokio::select! {
-        _ = printed => {}
-        () = until(stopped) => {}
-    }
-    result
+    let printing = async {
+        if json {
+            drop(received);
+        } else {
+            print(received, &unheard).await;
+        }
+    };
+    // All of the output, however slow its reader is, unless we are told to stop.
+    let printing = async {
+        tokio::select! {
+            () = printing => {}
+            () = until(stopped.clone()) => {}
+        }
+    };
+    let running = engine.run(plan, surface, until(stopped.clone()));
+    tokio::join!(running, printing).0
 }
 
 /// Writes output out as it comes, until there is none or nobody reads it.
-fn print(mut events: mpsc::Receiver<OutputEvent>, unheard: &Notify) {
-    while let Some(event) = events.blocking_recv() {
-        let written = match event.stream {
-            Stream::Stdout => write_all(&mut io::stdout().lock(), &event.bytes),
-            Stream::Stderr => write_all(&mut io::stderr().lock(), &event.bytes),
-            Stream::Notice => {
-                complain(&String::from_utf8_lossy(&event.bytes), None);
-                Ok(())
+async fn print(mut events: mpsc::Receiver<OutputEvent>, unheard: &Notify) {
+    while let Some(event) = events.recv().await {
+        if !can_write_at_once(&event) {
+            let (done, printed) = oneshot::channel();
+            // The thread may wait in a write for ever; it ends with the process.
+            let work = move || drop(done.send(print_slowly(event, events)));
+            if start_thread(work).is_err() || matches!(printed.await, Ok(Err(_))) {
+                unheard.notify_one();
             }
-        };
-        if written.is_err() {
+            return;
+        }
+        if write(&event).is_err() {
             unheard.notify_one();
             return;
+        }
+    }
+}
+
+/// Whether a write will not wait for a reader: this thread has a program to watch.
+fn can_write_at_once(event: &OutputEvent) -> bool {
+    // A pipe that polls writable has room for so much.
+    const PIPE_BUF: usize = 4096;
+    let ready = |fd: BorrowedFd<'_>| {
+        let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::OUT)];
+        matches!(poll(&mut fds, Some(&Timespec::default())), Ok(1))
+    };
+    event.bytes.len() <= PIPE_BUF
+        && match event.stream {
+            Stream::Stdout => ready(io::stdout().as_fd()),
+            Stream::Stderr | Stream::Notice => ready(io::stderr().as_fd()),
+        }
+}
+
+fn print_slowly(first: OutputEvent, mut events: mpsc::Receiver<OutputEvent>) -> io::Result<()> {
+    let mut next = Some(first);
+    while let Some(event) = next {
+        write(&event)?;
+        next = events.blocking_recv();
+    }
+    Ok(())
+}
+
+fn write(event: &OutputEvent) -> io::Result<()> {
+    match event.stream {
+        Stream::Stdout => write_all(&mut io::stdout().lock(), &event.bytes),
+        Stream::Stderr => write_all(&mut io::stderr().lock(), &event.bytes),
+        Stream::Notice => {
+            complain(&String::from_utf8_lossy(&event.bytes), None);
+            Ok(())
         }
     }
 }

@@ -103,7 +103,7 @@ fn enter(
     mut missing: Vec<Missing>,
 ) -> Result<(), Failed> {
     step("mapping ids", || {
-        ids::map_one(root.host_proc.as_fd(), 65534, uid, uid)?;
+        ids::map(root.host_proc.as_fd(), "self", [65534, uid, uid], 1)?;
         ids::become_nobody()
     })?;
     // The change of ids cleared it. The status socket is the second lifeline.

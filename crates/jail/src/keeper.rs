@@ -5,11 +5,10 @@
 //! that lives as long as the [`Host`](crate::Host). The same thread buries cells:
 //! it waits for their end behind the answer, reaps them and frees their slots.
 
-use std::fs;
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
@@ -18,16 +17,17 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::RecvFlags;
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Signal, pidfd_send_signal};
 
-use crate::error::{Failed, JailError, MAPPING, step};
-use crate::slots::COUNT;
+use crate::error::{Failed, JailError, step};
 use crate::spawn::{Folders, Groups, Lease};
-use crate::spawner::{MAPPED, READY, SWEEPING, UNMAPPED};
+use crate::spawner::{MOVED, READY, SWEEPING};
 use crate::spec::{SpawnerSpec, Status};
 use crate::{sys, wire};
 
-pub const SPAWNER: &str = "hotcell-spawner";
+pub const SPAWNER: &CStr = c"hotcell-spawner";
+
+const LISTENING: &str = "listening to the spawner";
 
 /// How long a killed cell may take to go before its control group is killed, and
 /// before its slot is given up.
@@ -39,6 +39,8 @@ pub struct Keeper {
     commands: Sender<Work>,
     wake: OwnedFd,
     thread: Option<JoinHandle<()>>,
+    /// Whether a cell was buried that had more in it than our init.
+    unsettled: AtomicBool,
 }
 
 /// A cell whose run is over, or that never came to be.
@@ -47,6 +49,8 @@ pub struct Dying {
     pub status: OwnedFd,
     pub pidfd: Option<OwnedFd>,
     pub lease: Lease,
+    /// Whether nothing but our init is left in it.
+    pub is_empty: bool,
     /// Closed here, behind the answer.
     pub _folders: Option<Folders>,
 }
@@ -91,22 +95,30 @@ impl Door {
 }
 
 impl Keeper {
-    /// `first` is a spawner that has been told nothing yet, if there is one already.
-    pub fn start(first: Option<Launched>) -> io::Result<Self> {
+    /// `first` is a spawner that starts already, if there is one, and its sweeper.
+    pub fn start(
+        first: Option<(Starting, Option<Sweeper>)>,
+        groups: Option<Arc<Groups>>,
+    ) -> io::Result<Self> {
         let (reader, wake) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let (commands, inbox) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("keeper".to_owned())
             .spawn(move || {
+                let (starting, sweeper) = first.unzip();
                 Loop {
                     // It starts while the caller is still finding out what to show it.
-                    launched: first.or_else(|| Launched::new().ok()),
+                    launched: if starting.is_none() {
+                        Launched::new().ok()
+                    } else {
+                        None
+                    },
                     inbox,
                     wake: reader,
-                    groups: None,
+                    groups,
                     cleared: false,
-                    sweeper: None,
-                    starting: Vec::new(),
+                    sweeper: sweeper.flatten(),
+                    starting: starting.into_iter().collect(),
                     spawners: Vec::new(),
                     dying: Vec::new(),
                     settling: Vec::new(),
@@ -117,6 +129,7 @@ impl Keeper {
             commands,
             wake,
             thread: Some(thread),
+            unsettled: AtomicBool::new(false),
         })
     }
 
@@ -138,11 +151,17 @@ impl Keeper {
     }
 
     pub fn bury(&self, dying: Dying) {
+        if !dying.is_empty {
+            self.unsettled.store(true, Ordering::Relaxed);
+        }
         self.tell(Work::Bury(Box::new(dying)));
     }
 
-    /// Waits until every cell that was to be buried is gone.
+    /// Waits until nothing runs in the cells that were to be buried.
     pub fn settle(&self) {
+        if !self.unsettled.load(Ordering::Relaxed) {
+            return;
+        }
         let (settled, answered) = mpsc::channel();
         self.tell(Work::Settle(settled));
         let _ = answered.recv();
@@ -183,34 +202,23 @@ struct Loop {
 }
 
 /// A spawner, by what it is now: it may go on as another process. Ended when dropped.
-struct Spawner {
-    pid: u32,
-    pidfd: OwnedFd,
-}
+struct Spawner(sys::Process);
 
 impl Spawner {
-    fn new(child: &Child) -> io::Result<Self> {
-        let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
-        Ok(Self {
-            pid: child.id(),
-            pidfd,
-        })
-    }
-
     fn kill(&self) {
-        let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
+        let _ = pidfd_send_signal(&self.0.pidfd, Signal::KILL);
     }
 
     /// Whether it has ended, and is reaped now.
     fn is_gone(&self) -> bool {
-        sys::reap_cell(self.pidfd.as_fd()).unwrap_or(true)
+        sys::reap_cell(self.0.pidfd.as_fd()).unwrap_or(true)
     }
 }
 
 impl Drop for Spawner {
     fn drop(&mut self) {
         self.kill();
-        let _ = poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], None);
+        let _ = poll(&mut [PollFd::new(&self.0.pidfd, PollFlags::IN)], None);
         self.is_gone();
     }
 }
@@ -225,12 +233,51 @@ impl Launched {
     /// Launches one from a thread that must live as long as the [`Host`](crate::Host).
     pub fn new() -> io::Result<Self> {
         let (control, theirs) = wire::pair()?;
-        let spawner = Spawner::new(&command().stdin(theirs).spawn()?)?;
+        let spawner = Spawner(sys::launch(c"/proc/self/exe", SPAWNER, theirs.as_fd())?);
         Ok(Self { spawner, control })
+    }
+
+    /// Tells it what to build, and whether to bring a sweeper. It then starts by itself.
+    pub fn tell(
+        self,
+        mut spec: SpawnerSpec,
+        library: Option<&OwnedFd>,
+        groups: &Groups,
+        sweep: bool,
+    ) -> Result<(Starting, Option<Sweeper>), JailError> {
+        let Self { spawner, control } = self;
+        let mut lifeline = None;
+        if sweep {
+            spec.sweep = groups.cgroups.directories();
+        }
+        if !spec.sweep.is_empty() {
+            lifeline =
+                Some(pipe_with(PipeFlags::CLOEXEC).map_err(|e| JailError::Spawner(e.into()))?);
+        }
+        let file = spec.to_memory_file().map_err(JailError::Talk)?;
+        let mut fds = vec![file.as_fd()];
+        fds.extend(library.iter().map(|library| library.as_fd()));
+        fds.extend(lifeline.iter().map(|(theirs, _)| theirs.as_fd()));
+        let leaf = groups.cgroups.leaf();
+        fds.extend(leaf.iter().map(AsFd::as_fd));
+        wire::send(control.as_fd(), b"spec", &fds).map_err(JailError::Talk)?;
+        let door = Arc::new(Door {
+            control,
+            swept: OnceLock::new(),
+            built: OnceLock::new(),
+        });
+        let sweeper = lifeline.map(|(_, lifeline)| Sweeper {
+            pidfd: None,
+            lifeline,
+        });
+        if sweeper.is_none() {
+            let _ = door.swept.set(true);
+        }
+        Ok((Starting { spawner, door }, sweeper))
     }
 }
 
-struct Sweeper {
+pub struct Sweeper {
     /// Known as soon as it is there.
     pidfd: Option<OwnedFd>,
     lifeline: OwnedFd,
@@ -341,7 +388,7 @@ impl Loop {
         fds.extend(
             self.spawners
                 .iter()
-                .map(|s| PollFd::new(&s.pidfd, PollFlags::IN)),
+                .map(|s| PollFd::new(&s.0.pidfd, PollFlags::IN)),
         );
         fds.extend(self.dying.iter().map(|grave| match &grave.dying.pidfd {
             Some(pidfd) => PollFd::new(pidfd, PollFlags::IN),
@@ -359,63 +406,35 @@ impl Loop {
 
     fn start_spawner(
         &mut self,
-        mut spec: SpawnerSpec,
+        spec: SpawnerSpec,
         library: Option<Arc<OwnedFd>>,
         groups: &Groups,
     ) -> Result<Arc<Door>, JailError> {
-        let Launched { spawner, control } = match self.launched.take() {
+        let launched = match self.launched.take() {
             Some(launched) => launched,
             None => Launched::new().map_err(JailError::Spawner)?,
         };
         // A sweeper comes with the first spawner, and no group is made before it is
         // there: none of them can outlive us.
-        let mut lifeline = None;
         while matches!(&self.sweeper, Some(sweeper) if sweeper.pidfd.is_none()) {
             self.wait();
             self.listen();
         }
-        if self.sweeper.is_none() {
-            spec.sweep = groups.cgroups.directories();
+        let sweep = self.sweeper.is_none();
+        let (starting, sweeper) = launched.tell(spec, library.as_deref(), groups, sweep)?;
+        if sweep {
+            self.sweeper = sweeper;
         }
-        if !spec.sweep.is_empty() {
-            lifeline =
-                Some(pipe_with(PipeFlags::CLOEXEC).map_err(|e| JailError::Spawner(e.into()))?);
-        }
-        let file = spec.to_memory_file().map_err(JailError::Talk)?;
-        let mut fds = vec![file.as_fd()];
-        fds.extend(library.iter().map(|library| library.as_fd()));
-        fds.extend(lifeline.iter().map(|(theirs, _)| theirs.as_fd()));
-        let leaf = groups.cgroups.leaf();
-        fds.extend(leaf.iter().map(AsFd::as_fd));
-        wire::send(control.as_fd(), b"spec", &fds).map_err(JailError::Talk)?;
-        let door = Arc::new(Door {
-            control,
-            swept: OnceLock::new(),
-            built: OnceLock::new(),
-        });
-        match lifeline {
-            Some((_, lifeline)) => {
-                self.sweeper = Some(Sweeper {
-                    pidfd: None,
-                    lifeline,
-                });
-            }
-            None => drop(door.swept.set(true)),
-        }
-        self.starting.push(Starting {
-            spawner,
-            door: door.clone(),
-            uid_base: spec.uid_base,
-        });
+        let door = starting.door.clone();
+        self.starting.push(starting);
         Ok(door)
     }
 }
 
 /// A spawner that is not done starting.
-struct Starting {
+pub struct Starting {
     spawner: Spawner,
-    door: Arc<Door>,
-    uid_base: Option<u32>,
+    pub door: Arc<Door>,
 }
 
 impl Starting {
@@ -433,7 +452,8 @@ impl Starting {
                     Err(failed) => break Err(Some(failed)),
                 },
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
-                Ok(None) | Err(_) => break Err(None),
+                Ok(None) => break Err(None),
+                Err(error) => break step(LISTENING, || Err(error)).map_err(Some),
             }
         };
         if built.is_err() {
@@ -448,26 +468,17 @@ impl Starting {
     fn heed(&mut self, message: wire::Message) -> Result<bool, Failed> {
         match &message.bytes[..] {
             READY => return Ok(true),
-            UNMAPPED => step(MAPPING, || {
-                map_range(self.spawner.pid, self.uid_base)?;
-                wire::send(self.door.control.as_fd(), MAPPED, &[])
-            })?,
-            [b'm', b'o', b'v', b'e', b'd', pid @ ..] => {
+            MOVED => {
                 self.spawner = step("following the spawner", || {
-                    let pid = pid.try_into().map_err(|_| io::ErrorKind::InvalidData)?;
                     let pidfd = message.fds.into_iter().next();
-                    Ok(Spawner {
-                        pid: u32::from_ne_bytes(pid),
-                        pidfd: pidfd.ok_or(io::ErrorKind::InvalidData)?,
-                    })
+                    let pidfd = pidfd.ok_or(io::ErrorKind::InvalidData)?;
+                    Ok(Spawner(pidfd.into()))
                 })?;
             }
-            bytes => match step("listening to the spawner", || Status::from_bytes(bytes))? {
+            bytes => match step(LISTENING, || Status::from_bytes(bytes))? {
                 Status::Failed(failed) => return Err(failed),
                 _ => {
-                    return step("listening to the spawner", || {
-                        Err(io::ErrorKind::InvalidData.into())
-                    });
+                    return step(LISTENING, || Err(io::ErrorKind::InvalidData.into()));
                 }
             },
         }
@@ -518,27 +529,4 @@ impl Grave {
             }
         }
     }
-}
-
-/// Our own binary as a spawner, with nothing of ours in its environment.
-fn command() -> Command {
-    let mut command = Command::new("/proc/self/exe");
-    command
-        .arg0(SPAWNER)
-        .env_clear()
-        // A Ctrl-C at the terminal is for the server to handle. No folder is set here:
-        // a static libc could not do that without a fork.
-        .process_group(0)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    command
-}
-
-/// Writes the ids of a root server's spawner, which it may not write by itself.
-fn map_range(pid: u32, base: Option<u32>) -> io::Result<()> {
-    let base = base.ok_or(io::ErrorKind::InvalidInput)?;
-    let range = format!("0 {base} {}", COUNT + 1);
-    fs::write(format!("/proc/{pid}/setgroups"), "deny")?;
-    fs::write(format!("/proc/{pid}/uid_map"), &range)?;
-    fs::write(format!("/proc/{pid}/gid_map"), &range)
 }

@@ -30,7 +30,7 @@ pub use spec::{Exit, Go, Missing, Wall};
 pub fn hook() {
     if std::env::args_os()
         .next()
-        .is_some_and(|name| name == keeper::SPAWNER)
+        .is_some_and(|name| name.as_encoded_bytes() == keeper::SPAWNER.to_bytes())
     {
         spawner::main();
     }

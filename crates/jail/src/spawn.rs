@@ -44,39 +44,39 @@ impl Groups {
 impl Host {
     /// Looks at the host and prepares to make cells on it.
     pub fn open() -> Result<Self, JailError> {
-        Self::open_with(None)
-    }
-
-    /// The same, with a first spawner that this thread starts beforehand: the thread
-    /// must live as long as the host.
-    pub fn open_early() -> Result<Self, JailError> {
-        // Looking for groups may move this process, and a spawner has to follow it.
-        let first = cgroup::stay_where_we_are().then(Launched::new);
-        Self::open_with(first.and_then(Result::ok))
-    }
-
-    fn open_with(first: Option<Launched>) -> Result<Self, JailError> {
-        let uids = if is_host_root().map_err(JailError::Root)? {
-            Some(UidBlock::claim().map_err(JailError::Spawner)?)
-        } else {
-            None
-        };
-        let mut cgroups = Cgroups::find();
-        if let Some(uids) = &uids {
-            cgroups.admit(uids.base).map_err(JailError::Cgroup)?;
-        }
-        let groups = Arc::new(Groups {
-            cgroups,
-            slots: Slots::default(),
-        });
+        let (uids, groups) = look()?;
         Ok(Self {
-            keeper: Keeper::start(first).map_err(JailError::Spawner)?,
+            keeper: Keeper::start(None, None).map_err(JailError::Spawner)?,
             groups,
             uids,
         })
     }
 
-    /// Waits until the cells that were dropped are gone.
+    /// The same, with a jail whose cells see `/usr` alone, and whose spawner this thread
+    /// starts beforehand: the thread must live as long as the host.
+    pub fn open_early() -> Result<(Arc<Self>, Jail), JailError> {
+        // Looking for groups may move this process, and a spawner has to follow it.
+        let launched = cgroup::stay_where_we_are().then(Launched::new);
+        let (uids, groups) = look()?;
+        let view = View::default();
+        let first = launched.and_then(Result::ok).map(|launched| {
+            let spec = spec(&view, uids.as_ref(), &groups, None);
+            launched.tell(spec, None, &groups, true)
+        });
+        let first = first.transpose()?;
+        let door = first.as_ref().map(|(starting, _)| starting.door.clone());
+        let has_groups = door.is_some().then(|| groups.clone());
+        let host = Arc::new(Self {
+            keeper: Keeper::start(first, has_groups).map_err(JailError::Spawner)?,
+            groups,
+            uids,
+        });
+        let jail = Jail::new(host.clone(), view);
+        *jail.lock() = door;
+        Ok((host, jail))
+    }
+
+    /// Waits until nothing runs in the cells that were dropped.
     pub fn settle(&self) {
         self.keeper.settle();
     }
@@ -194,6 +194,7 @@ impl Jail {
                 None => WayOut::None,
             },
             uid,
+            is_empty: false,
         })
     }
 
@@ -202,15 +203,9 @@ impl Jail {
         if let Some(running) = spawner.as_ref().filter(|spawner| is_there(spawner)) {
             return Ok(running.clone());
         }
-        let spec = SpawnerSpec {
-            view: self.view.clone(),
-            uid_base: self.host.uids.as_ref().map(|uids| uids.base),
-            is_grouped: self.host.cgroups().mode() != Mode::None,
-            sweep: Vec::new(),
-            zygote: self.zygote.as_ref().map(|(zygote, _)| zygote.clone()),
-        };
-        let library = self.zygote.as_ref().map(|(_, library)| library.clone());
+        let (zygote, library) = self.zygote.clone().unzip();
         let groups = self.host.groups.clone();
+        let spec = spec(&self.view, self.host.uids.as_ref(), &groups, zygote);
         let started = self.host.keeper.start_spawner(spec, library, groups)?;
         *spawner = Some(started.clone());
         Ok(started)
@@ -250,6 +245,8 @@ pub struct Cell {
     folders: Option<Folders>,
     way_out: WayOut,
     uid: Option<u32>,
+    /// Whether nothing but our init is left in it.
+    is_empty: bool,
 }
 
 /// The listening socket of a cell that has one.
@@ -303,7 +300,10 @@ impl Cell {
                 }
                 Status::Locked { landlock, seccomp } => Event::Locked { landlock, seccomp },
                 Status::Failed(failed) => Event::Failed(failed),
-                Status::Exited(exit) => Event::Exited(exit),
+                Status::Exited(exit) => {
+                    self.is_empty = exit.left == 0;
+                    Event::Exited(exit)
+                }
             }));
         }
     }
@@ -382,6 +382,7 @@ impl Drop for Cell {
                 status,
                 pidfd: self.pidfd.take(),
                 lease,
+                is_empty: self.is_empty,
                 _folders: self.folders.take(),
             });
         }
@@ -432,6 +433,39 @@ impl Drop for Lease {
         if !self.given_up {
             self.groups.slots.give_back(self.slot, self.group.take());
         }
+    }
+}
+
+/// What the host lets us use.
+fn look() -> Result<(Option<UidBlock>, Arc<Groups>), JailError> {
+    let uids = if is_host_root().map_err(JailError::Root)? {
+        Some(UidBlock::claim().map_err(JailError::Spawner)?)
+    } else {
+        None
+    };
+    let mut cgroups = Cgroups::find();
+    if let Some(uids) = &uids {
+        cgroups.admit(uids.base).map_err(JailError::Cgroup)?;
+    }
+    let groups = Groups {
+        cgroups,
+        slots: Slots::default(),
+    };
+    Ok((uids, Arc::new(groups)))
+}
+
+fn spec(
+    view: &View,
+    uids: Option<&UidBlock>,
+    groups: &Groups,
+    zygote: Option<Zygote>,
+) -> SpawnerSpec {
+    SpawnerSpec {
+        view: view.clone(),
+        uid_base: uids.map(|uids| uids.base),
+        is_grouped: groups.cgroups.mode() != Mode::None,
+        sweep: Vec::new(),
+        zygote,
     }
 }
 

@@ -20,9 +20,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::net::RecvFlags;
 use rustix::process::{DumpableBehavior, Gid, PidfdFlags, Signal, Uid, pidfd_open};
 
-use crate::error::{Failed, step};
+use crate::error::{Failed, MAPPING, step};
 use crate::init::{self, CellParts};
 use crate::policy::Zygote;
+use crate::slots::COUNT;
 use crate::spec::{Missing, SpawnRequest, SpawnerSpec, Status, Wall};
 use crate::sys::{self, Cloned};
 use crate::wire;
@@ -30,24 +31,23 @@ use crate::wire;
 #[cfg(feature = "zygote")]
 pub use handoff::{Task, receive as receive_handoff};
 pub use root::Root;
+use side::Side;
 
-/// What the server says once it has written a root server's id maps.
-pub const MAPPED: &[u8] = b"mapped";
-/// What the spawner says, with a pidfd, when a sweeper waits; when its namespace
-/// waits for id maps; and when all is built.
+/// What the spawner says, with a pidfd, when a sweeper waits; and when all is built.
 pub const SWEEPING: &[u8] = b"sweeping";
-pub const UNMAPPED: &[u8] = b"unmapped";
 pub const READY: &[u8] = b"ready";
-/// What it says, with its pid and pidfd, once it has moved into a group of its own.
+/// What it says, with its pidfd, once it has moved into a group of its own.
 pub const MOVED: &[u8] = b"moved";
+
+const USER: &str = "entering a user namespace";
 
 /// The spawner's whole life. Returns when the server is gone.
 pub fn main() -> ! {
     let control = sys::take_stdin();
-    let mut early = Vec::new();
-    let failed = match Spawner::start(&control, &mut early) {
+    let _ = sys::unblock_signals();
+    let failed = match Spawner::start(&control) {
         Ok((spawner, None)) => {
-            spawner.work(&control, early);
+            spawner.work(&control);
             sys::exit_now(0);
         }
         Ok((spawner, Some(runtime))) => handoff::exec(&spawner, &control, &runtime),
@@ -98,16 +98,12 @@ impl Spawner {
 
     /// Answers requests until the server is gone. Returns in the worker of a zygote's
     /// cell, and nowhere else.
-    pub fn work(mut self, control: &OwnedFd, early: Vec<wire::Message>) {
+    pub fn work(mut self, control: &OwnedFd) {
         if wire::send(control.as_fd(), READY, &[]).is_err() {
             sys::exit_now(0);
         }
-        let mut early = early.into_iter();
         loop {
-            let message = match early.next() {
-                Some(message) => Ok(Some(message)),
-                None => wire::receive(control.as_fd(), RecvFlags::empty()),
-            };
+            let message = wire::receive(control.as_fd(), RecvFlags::empty());
             match message.map(|message| message.map(|message| self.serve(message))) {
                 Ok(Some(Served::Worker)) => return,
                 Ok(Some(Served::Spawner)) => {}
@@ -118,11 +114,8 @@ impl Spawner {
         }
     }
 
-    /// Builds everything; with the requests that came meanwhile, and the runtime to become.
-    fn start(
-        control: &OwnedFd,
-        early: &mut Vec<wire::Message>,
-    ) -> Result<(Self, Option<Successor>), Failed> {
+    /// Builds everything; with the runtime to become, if there is one.
+    fn start(control: &OwnedFd) -> Result<(Self, Option<Successor>), Failed> {
         step("watching the server", || {
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
             Ok(rustix::process::chdir("/")?)
@@ -133,6 +126,8 @@ impl Spawner {
             lifeline,
             leaf,
         } = step("reading the spawner's spec", || receive_spec(control))?;
+        // From here on there are others to be beside.
+        sys::run_anywhere();
         step("starting the sweeper", || {
             match sweeper::start(&spec.sweep, lifeline)? {
                 Some(sweeper) => wire::send(control.as_fd(), SWEEPING, &[sweeper.as_fd()]),
@@ -148,29 +143,38 @@ impl Spawner {
         // SECURITY: as root, the trees are opened with root's rights and everything
         // else happens with those of an unused uid. Host uid 0 never enters a
         // namespace that code of strangers lives in.
-        let own = (
-            rustix::process::getuid().as_raw(),
-            rustix::process::getgid().as_raw(),
-        );
-        let own = spec.uid_base.is_none().then_some(own);
         let mut trees = None;
-        if let Some(base) = spec.uid_base {
-            // Root of a container may not mount; then it is done as an ordinary user.
-            trees = match root::open_trees(&spec.view) {
-                Err(error) if error.raw_os_error() == Some(libc::EPERM) => None,
-                opened => Some(step("opening the shown trees", || opened)?),
-            };
-            step("dropping root", || drop_root(base))?;
-        }
-        step("entering a user namespace", || {
-            sys::unshare(libc::CLONE_NEWUSER)
+        let proc = host_proc.as_fd();
+        let side = match spec.uid_base {
+            Some(base) => {
+                let side = step(USER, || as_owner(base, Side::start))?;
+                step(MAPPING, || side.map_ids(proc, base, base, COUNT + 1))?;
+                // Root of a container may not mount; then it is done as an ordinary user.
+                trees = match root::open_trees(&spec.view) {
+                    Err(error) if error.raw_os_error() == Some(libc::EPERM) => None,
+                    opened => Some(step("opening the shown trees", || opened)?),
+                };
+                step("dropping root", || drop_root(base))?;
+                side
+            }
+            None => {
+                let side = step(USER, Side::start)?;
+                let (uid, gid) = (rustix::process::getuid(), rustix::process::getgid());
+                step("mapping ids", || {
+                    side.map_ids(proc, uid.as_raw(), gid.as_raw(), 1)
+                })?;
+                side
+            }
+        };
+        step(USER, || {
+            let namespace = side.user_namespace(proc)?;
+            sys::enter(namespace.as_fd(), libc::CLONE_NEWUSER)
         })?;
-        step("mapping ids", || map_ids(control, &host_proc, own, early))?;
         step("entering a mount namespace", || {
             sys::unshare(libc::CLONE_NEWNS)
         })?;
-        let building = Root::begin(&spec.view, trees, host_proc)?;
-        // While a child makes the network namespace.
+        let building = Root::begin(&spec.view, trees, host_proc, side)?;
+        // While the child makes the network namespace.
         let filters = init::Filters::new(spec.is_grouped);
         let (root, network) = building.finish()?;
         // We are away from the host's network ourselves; the first slot has the same.
@@ -268,7 +272,7 @@ impl Spawner {
                 init::run(parts, root, slot, &self.filters, self.hooks, uid, missing);
                 Ok(Served::Worker)
             }
-            Cloned::Parent { pidfd } => {
+            Cloned::Parent { pidfd, .. } => {
                 let message = Status::Started.to_bytes();
                 // A server that is gone needs no answer: the cell ends by itself.
                 let _ = wire::send(parts.status.as_fd(), &message, &[pidfd.as_fd()]);
@@ -328,7 +332,7 @@ impl Spawner {
             return Ok(());
         }
         if let Some(network) = self.networks.get(&slot) {
-            sys::enter_network(network.as_fd())?;
+            sys::enter(network.as_fd(), libc::CLONE_NEWNET)?;
         } else {
             sys::unshare(libc::CLONE_NEWNET)?;
             self.networks.insert(slot, side::open_loopback()?);
@@ -382,42 +386,33 @@ fn move_into(leaf: &OwnedFd, control: &OwnedFd) -> io::Result<()> {
         Ok(Cloned::Child) => {}
     }
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-    let pid = rustix::process::getpid();
-    let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
-    let message = [MOVED, &pid.as_raw_nonzero().get().to_ne_bytes()].concat();
-    wire::send(control.as_fd(), &message, &[pidfd.as_fd()])
+    let pidfd = pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
+    wire::send(control.as_fd(), MOVED, &[pidfd.as_fd()])
+}
+
+/// Does `work` with `owner` as our effective ids, and is root again.
+fn as_owner<T>(owner: u32, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let (uid, gid) = (Uid::from_raw(owner), Gid::from_raw(owner));
+    rustix::thread::set_thread_groups(&[])?;
+    rustix::thread::set_thread_res_gid(gid, gid, Gid::ROOT)?;
+    rustix::thread::set_thread_res_uid(uid, uid, Uid::ROOT)?;
+    // Else the owner could not look at a child of ours.
+    rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
+    let done = work();
+    rustix::thread::set_thread_res_uid(Uid::ROOT, Uid::ROOT, Uid::ROOT)?;
+    rustix::thread::set_thread_res_gid(Gid::ROOT, Gid::ROOT, Gid::ROOT)?;
+    done
 }
 
 /// Gives up root for good: from here on we are host uid `base`.
 fn drop_root(base: u32) -> io::Result<()> {
     let (uid, gid) = (Uid::from_raw(base), Gid::from_raw(base));
-    rustix::thread::set_thread_groups(&[])?;
     rustix::thread::set_thread_res_gid(gid, gid, gid)?;
     rustix::thread::set_thread_res_uid(uid, uid, uid)?;
     // The change of ids cleared these two.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
     Ok(())
-}
-
-fn map_ids(
-    control: &OwnedFd,
-    host_proc: &OwnedFd,
-    own: Option<(u32, u32)>,
-    early: &mut Vec<wire::Message>,
-) -> io::Result<()> {
-    if let Some((uid, gid)) = own {
-        return init::ids::map_one(host_proc.as_fd(), 0, uid, gid);
-    }
-    // A range can only be written by root: the server does it.
-    wire::send(control.as_fd(), UNMAPPED, &[])?;
-    loop {
-        match wire::receive(control.as_fd(), RecvFlags::empty())? {
-            Some(message) if message.bytes == MAPPED => return Ok(()),
-            Some(message) => early.push(message),
-            None => return Err(io::ErrorKind::PermissionDenied.into()),
-        }
-    }
 }
 
 /// Changes our effective ids inside the range; `0` is ourselves again.

@@ -4,11 +4,15 @@
 //! forks or clones (the spawner and the init of a cell) has one thread, so
 //! ordinary Rust is sound in the child.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
+use rustix::fs::{Mode, OFlags};
 use rustix::path::Arg;
+use rustix::process::Pid;
+use rustix::thread::{sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 /// Which side of a `fork` we came back on.
 pub enum Forked {
@@ -19,7 +23,7 @@ pub enum Forked {
 /// Which side of a `clone` we came back on.
 pub enum Cloned {
     Child,
-    Parent { pidfd: OwnedFd },
+    Parent { pid: libc::pid_t, pidfd: OwnedFd },
 }
 
 fn check(ret: libc::c_long) -> io::Result<libc::c_long> {
@@ -88,11 +92,111 @@ pub fn clone_into(
     let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size_of::<CloneArgs>()) };
     match check(pid)? {
         0 => Ok(Cloned::Child),
-        _ => {
+        pid => {
             // SAFETY: the kernel stored a new descriptor in `pidfd`; nothing else owns it.
             let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-            Ok(Cloned::Parent { pidfd })
+            let pid = pid as libc::pid_t;
+            Ok(Cloned::Parent { pid, pidfd })
         }
+    }
+}
+
+/// A process, and what it needs until its exec if [`launch`] started it.
+pub struct Process {
+    pub pidfd: OwnedFd,
+    lent: Option<Box<Launch>>,
+}
+
+impl From<OwnedFd> for Process {
+    fn from(pidfd: OwnedFd) -> Self {
+        Self { pidfd, lent: None }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may still be about to start.
+        if let Some(lent) = self.lent.take()
+            && !reap_cell(self.pidfd.as_fd()).unwrap_or(true)
+        {
+            std::mem::forget(lent);
+        }
+    }
+}
+
+/// What the first steps of a new process are made with. Not moved while it may run.
+struct Launch {
+    path: CString,
+    name: &'static CStr,
+    stdin: RawFd,
+    null: RawFd,
+    stack: Vec<u128>,
+}
+
+/// Starts `path`, called `name`, in a process group of its own, without an environment,
+/// with `stdin` as its only other descriptor than null devices, and all signals blocked.
+///
+/// Until it calls [`run_anywhere`] it stays off our processor: the kernel tends to put
+/// both on one, and both have work to do. For the same reason we do not wait for its exec,
+/// as `posix_spawn` does: the wake-up would bring us after it.
+pub fn launch(path: &CStr, name: &'static CStr, stdin: BorrowedFd<'_>) -> io::Result<Process> {
+    /// Only system calls that leave `errno` alone: we share all memory with the parent.
+    extern "C" fn begin(launch: *mut libc::c_void) -> libc::c_int {
+        // SAFETY: a `Launch` that lives until this process is gone, and that nobody changes.
+        let launch = unsafe { &*launch.cast::<Launch>() };
+        // A Ctrl-C at the terminal is for the server to handle.
+        let _ = rustix::process::setpgid(None, None);
+        for (fd, number) in [(launch.stdin, 0), (launch.null, 1), (launch.null, 2)] {
+            // SAFETY: both are open in this process, which has a table of its own.
+            let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+            // SAFETY: the number of a standard stream; nothing else here owns it.
+            let mut stream = ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(number) });
+            if rustix::io::dup2(fd, &mut stream).is_err() {
+                return 1;
+            }
+        }
+        let argv = [launch.name.as_ptr(), std::ptr::null()];
+        // SAFETY: a C string, and arrays of such that end with a null pointer: the
+        // environment is the end of `argv`.
+        unsafe { libc::execve(launch.path.as_ptr(), argv.as_ptr(), &raw const argv[1]) };
+        1
+    }
+    let null = rustix::fs::open(c"/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    let mut launch = Box::new(Launch {
+        path: path.to_owned(),
+        name,
+        stdin: stdin.as_raw_fd(),
+        null: null.as_raw_fd(),
+        stack: vec![0; 2048],
+    });
+    let mut pidfd: RawFd = -1;
+    let flags = libc::CLONE_VM | libc::CLONE_PIDFD | libc::SIGCHLD;
+    let masked = mask_all_signals()?;
+    let stack = launch.stack.as_mut_ptr_range().end;
+    let lent: *mut Launch = &raw mut *launch;
+    // SAFETY: the child runs on a stack of its own, with no handler of ours, and uses
+    // nothing but `launch`, which is kept until the child is gone.
+    let pid = unsafe { libc::clone(begin, stack.cast(), flags, lent.cast(), &raw mut pidfd) };
+    let started = check(pid.into());
+    restore_signals(&masked)?;
+    started?;
+    if let (Some(pid), Ok(mut others)) = (Pid::from_raw(pid), sched_getaffinity(None)) {
+        others.unset(sched_getcpu());
+        // Refused if there are no others. It has not run yet, most likely.
+        let _ = sched_setaffinity(Some(pid), &others);
+    }
+    // SAFETY: the kernel stored a new descriptor in `pidfd`; nothing else owns it.
+    let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
+    Ok(Process {
+        pidfd,
+        lent: Some(launch),
+    })
+}
+
+/// Lets this process use the processors that its parent may use, again.
+pub fn run_anywhere() {
+    if let Ok(processors) = sched_getaffinity(rustix::process::getppid()) {
+        let _ = sched_setaffinity(None, &processors);
     }
 }
 
@@ -109,10 +213,10 @@ pub fn unshare(flags: libc::c_int) -> io::Result<()> {
     check(ret.into()).map(drop)
 }
 
-/// Moves this process into the network namespace behind `fd`.
-pub fn enter_network(fd: BorrowedFd<'_>) -> io::Result<()> {
+/// Moves this process into the namespace behind `fd`, of the kind `flag`.
+pub fn enter(fd: BorrowedFd<'_>, flag: libc::c_int) -> io::Result<()> {
     // SAFETY: setns takes two integers and touches no memory of ours.
-    let ret = unsafe { libc::setns(fd.as_raw_fd(), libc::CLONE_NEWNET) };
+    let ret = unsafe { libc::setns(fd.as_raw_fd(), flag) };
     check(ret.into()).map(drop)
 }
 
@@ -259,6 +363,29 @@ pub fn child_signals() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
 
+/// Blocks every signal of this thread; with the mask as it was.
+fn mask_all_signals() -> io::Result<libc::sigset_t> {
+    let all = signal_set(&(1..=64).collect::<Vec<_>>());
+    let mut before = signal_set(&[]);
+    // SAFETY: both sets are initialised and outlive the call.
+    let ret = unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before) };
+    if ret == 0 {
+        Ok(before)
+    } else {
+        Err(io::Error::from_raw_os_error(ret))
+    }
+}
+
+fn restore_signals(mask: &libc::sigset_t) -> io::Result<()> {
+    // SAFETY: an initialised set; the old one is not asked for.
+    let ret = unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, mask, std::ptr::null_mut()) };
+    if ret == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::from_raw_os_error(ret))
+    }
+}
+
 fn mask_signals(how: libc::c_int, signals: &[libc::c_int]) -> io::Result<()> {
     let set = signal_set(signals);
     // SAFETY: `set` is initialised; the old mask is not asked for.
@@ -368,7 +495,7 @@ pub fn set_thread_file_ids(uid: u32, gid: u32) -> io::Result<()> {
 /// Takes a variable out of the environment of a process that has one thread, and has
 /// not looked at it yet.
 #[cfg(feature = "zygote")]
-pub fn take_variable(name: &std::ffi::CStr) -> Option<CString> {
+pub fn take_variable(name: &CStr) -> Option<CString> {
     // SAFETY: a C string; nobody else touches the environment now.
     let value = unsafe { libc::getenv(name.as_ptr()) };
     if value.is_null() {
@@ -438,7 +565,7 @@ pub fn cut_environment(stat: &str, end: usize) -> Option<()> {
 
 /// Where the value of a variable lies in the environment this process was started with.
 #[cfg(feature = "zygote")]
-pub fn variable_address(name: &std::ffi::CStr) -> Option<usize> {
+pub fn variable_address(name: &CStr) -> Option<usize> {
     // SAFETY: a C string; nobody else touches the environment now.
     let value = unsafe { libc::getenv(name.as_ptr()) };
     (!value.is_null()).then_some(value as usize)

@@ -129,7 +129,7 @@ fn make_cells(path: &CStr) {
                 runtime.run(word)
             },
         });
-        taken.spawner.work(&taken.control, Vec::new());
+        taken.spawner.work(&taken.control);
         // Its descriptor is closed already.
         std::mem::forget(taken.control);
         if !taken.leave.is_empty() {

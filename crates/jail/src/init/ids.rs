@@ -3,18 +3,24 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Mode, OFlags, openat};
 use rustix::process::{Gid, Uid};
 
-/// Maps one id, from inside the namespace. `host_proc` is a /proc that knows us.
-pub fn map_one(host_proc: BorrowedFd<'_>, inside: u32, uid: u32, gid: u32) -> io::Result<()> {
+/// Maps `count` ids of the namespace of `process`, from `inside` on, to those from `uid`
+/// and `gid` on. `host_proc` is a /proc that knows it.
+pub fn map(
+    host_proc: BorrowedFd<'_>,
+    process: &str,
+    [inside, uid, gid]: [u32; 3],
+    count: u32,
+) -> io::Result<()> {
     for (file, text) in [
-        ("self/setgroups", "deny".to_owned()),
-        ("self/uid_map", format!("{inside} {uid} 1")),
-        ("self/gid_map", format!("{inside} {gid} 1")),
+        ("setgroups", "deny".to_owned()),
+        ("uid_map", format!("{inside} {uid} {count}")),
+        ("gid_map", format!("{inside} {gid} {count}")),
     ] {
         let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(host_proc, file, flags, Mode::empty())?;
+        let file = openat(host_proc, format!("{process}/{file}"), flags, Mode::empty())?;
         rustix::io::write(&file, text.as_bytes())?;
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! The rest of pid 1's life: reap, report the program's end, and go.
 //!
-//! It ends when the program ends, or when the server or the spawner is gone, and the kernel then ends
-//! everything else in the cell.
+//! The server ends it when the program has ended; it ends by itself when the server or the spawner is
+//! gone. The kernel then ends everything else in the cell.
 
 use std::convert::Infallible;
 use std::io;
@@ -42,13 +42,15 @@ pub fn watch(
                         status: ended.status,
                         cpu_micros: ended.cpu_micros,
                         max_rss: ended.max_rss,
-                        left: if ended.status == 0 {
-                            0
-                        } else {
-                            count_processes()
-                        },
+                        left: if is_alone() { 0 } else { count_processes() },
                     };
                     wire::send(status, &Status::Exited(exit).to_bytes(), &[])?;
+                    // The server ends us. Until then it has this processor for its answer.
+                    let mut fds = [
+                        PollFd::new(&status, PollFlags::RDHUP),
+                        PollFd::new(&spawner, PollFlags::IN),
+                    ];
+                    while let Err(rustix::io::Errno::INTR) = poll(&mut fds, None) {}
                     sys::exit_now(0);
                 }
             }
@@ -61,7 +63,18 @@ fn drain(signals: BorrowedFd<'_>) {
     while matches!(rustix::io::read(signals, &mut buffer), Ok(read) if read > 0) {}
 }
 
-/// How many processes are left, ourselves not counted; 0 if it cannot be told.
+/// Whether no process but us is left. Every orphan becomes a child of ours.
+fn is_alone() -> bool {
+    loop {
+        match sys::reap() {
+            Ok(Some(_)) => {}
+            Ok(None) => return false,
+            Err(error) => return error.raw_os_error() == Some(libc::ECHILD),
+        }
+    }
+}
+
+/// How many processes are left, ourselves not counted; 1 if it cannot be told.
 fn count_processes() -> u32 {
     let count = || -> io::Result<u32> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -76,5 +89,5 @@ fn count_processes() -> u32 {
         }
         Ok(count)
     };
-    count().unwrap_or(0).saturating_sub(1)
+    count().unwrap_or(2).saturating_sub(1)
 }

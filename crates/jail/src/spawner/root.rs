@@ -186,17 +186,17 @@ impl Building {
 }
 
 impl Root {
-    /// Builds the root, and beside it, in a child, a network namespace.
+    /// Builds the root, while `side` makes a network namespace.
     pub fn begin(
         view: &View,
         opened: Option<Vec<Opened>>,
         host_proc: OwnedFd,
+        side: Side,
     ) -> Result<Building, Failed> {
         step("keeping mounts private", || {
             let flags = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
             Ok(mount_change("/", flags)?)
         })?;
-        let side = step("starting a child", Side::start)?;
         let opened = match opened {
             Some(opened) => opened,
             None => step("opening the shown trees", || open_trees(view))?,
@@ -222,7 +222,7 @@ impl Root {
         })?;
         step("making room for /proc", || {
             fs::create_dir("proc")?;
-            side.mount_proc("/tmp/proc")
+            side.mount_proc(host_proc.as_fd(), "/tmp/proc")
         })?;
         let (trees, mounts) = step("filling the root", || fill(opened, &links))?;
         let (lifeline, alive) = step("making the lifeline", || {

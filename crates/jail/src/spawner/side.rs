@@ -1,44 +1,68 @@
-//! A child of the spawner that makes, beside it, two things that take the kernel
-//! a while: an empty procfs, and the first network namespace.
+//! A child of the spawner: the first in its user namespace. Beside it, it makes two
+//! things that take the kernel a while: an empty procfs, and the first network namespace.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{Mode, OFlags, openat};
 use rustix::mount::{MountFlags, mount};
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, socket_with};
+use rustix::process::{Gid, Uid};
 
+use crate::init::ids;
 use crate::sys::{self, Cloned};
 use crate::wire;
 
 /// The child at work.
 pub struct Side {
     socket: OwnedFd,
+    pid: libc::pid_t,
     pidfd: OwnedFd,
 }
 
 impl Side {
-    /// Starts the child, in the mount namespace that it shall mount in.
+    /// Starts the child in a new user namespace, whose owner is our effective uid.
     ///
     /// It makes the network namespace by itself: as a flag of the clone that would
     /// happen here, before it exists.
     pub fn start() -> io::Result<Self> {
         let (ours, theirs) = wire::pair()?;
-        match sys::clone_into(libc::CLONE_NEWPID, false, None)? {
+        match sys::clone_into(libc::CLONE_NEWUSER | libc::CLONE_NEWPID, false, None)? {
             Cloned::Child => work(&theirs),
-            Cloned::Parent { pidfd } => Ok(Self {
+            Cloned::Parent { pid, pidfd } => Ok(Self {
                 socket: ours,
+                pid,
                 pidfd,
             }),
         }
     }
 
-    /// Lets the child mount its procfs on `folder`.
+    /// Maps `count` ids from 0 on to those from `uid` and `gid` on.
+    pub fn map_ids(
+        &self,
+        host_proc: BorrowedFd<'_>,
+        uid: u32,
+        gid: u32,
+        count: u32,
+    ) -> io::Result<()> {
+        ids::map(host_proc, &self.pid.to_string(), [0, uid, gid], count)
+    }
+
+    pub fn user_namespace(&self, host_proc: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let path = format!("{}/ns/user", self.pid);
+        Ok(openat(host_proc, path, flags, Mode::empty())?)
+    }
+
+    /// Lets the child mount its procfs on `folder` in our mount namespace.
     ///
     /// Kernels refuse a new procfs to those who see none in full already. One of a
     /// namespace whose only process has ended counts, and shows nothing.
-    pub fn mount_proc(&self, folder: &str) -> io::Result<()> {
-        wire::send(self.socket.as_fd(), folder.as_bytes(), &[])
+    pub fn mount_proc(&self, host_proc: BorrowedFd<'_>, folder: &str) -> io::Result<()> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let mounts = openat(host_proc, "self/ns/mnt", flags, Mode::empty())?;
+        wire::send(self.socket.as_fd(), folder.as_bytes(), &[mounts.as_fd()])
     }
 
     /// Waits for the child and enters the network namespace it made.
@@ -52,7 +76,7 @@ impl Side {
             let errno = message.bytes.try_into().map_or(0, i32::from_le_bytes);
             return Err(io::Error::from_raw_os_error(errno));
         };
-        sys::enter_network(network.as_fd())?;
+        sys::enter(network.as_fd(), libc::CLONE_NEWNET)?;
         Ok(network)
     }
 }
@@ -62,12 +86,9 @@ fn work(socket: &OwnedFd) -> ! {
     // of its descriptors, and see its end as that of our socket.
     let _ = sys::close_all_but(&[socket.as_raw_fd()]);
     let network = sys::unshare(libc::CLONE_NEWNET).and_then(|()| open_loopback());
-    if let Ok(Some(folder)) = wire::receive(socket.as_fd(), RecvFlags::empty())
-        && let Ok(folder) = String::from_utf8(folder.bytes)
-    {
-        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    if let Ok(Some(message)) = wire::receive(socket.as_fd(), RecvFlags::empty()) {
         // Refused where parts of the host's own /proc are masked; each cell tells.
-        let _ = mount("proc", folder, "proc", flags, None);
+        let _ = mount_proc(message);
     }
     let _ = match network {
         Ok(network) => wire::send(socket.as_fd(), b"network", &[network.as_fd()]),
@@ -77,6 +98,17 @@ fn work(socket: &OwnedFd) -> ! {
         }
     };
     sys::exit_now(0);
+}
+
+fn mount_proc(message: wire::Message) -> io::Result<()> {
+    let mounts = message.fds.into_iter().next();
+    let mounts = mounts.ok_or(io::ErrorKind::InvalidData)?;
+    // The ids are mapped by now: nothing of root's stays, not even a saved id.
+    rustix::thread::set_thread_res_uid(Uid::ROOT, Uid::ROOT, Uid::ROOT)?;
+    rustix::thread::set_thread_res_gid(Gid::ROOT, Gid::ROOT, Gid::ROOT)?;
+    sys::enter(mounts.as_fd(), libc::CLONE_NEWNS)?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    Ok(mount("proc", message.bytes, "proc", flags, None)?)
 }
 
 /// Brings up the loopback of our network namespace, and opens the namespace.

@@ -18,7 +18,7 @@ pub fn start(sweep: &[PathBuf], lifeline: Option<OwnedFd>) -> io::Result<Option<
     };
     match sys::clone_into(0, true, None)? {
         Cloned::Child => wait_and_sweep(sweep, &lifeline),
-        Cloned::Parent { pidfd } => Ok(Some(pidfd)),
+        Cloned::Parent { pidfd, .. } => Ok(Some(pidfd)),
     }
 }
 
