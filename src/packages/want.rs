@@ -213,6 +213,10 @@ fn python_imports(
     }
     // What the runtime has was built for the versions it has. Beside packages that bring others
     // of those, all of it must come from one place.
+    // Who changes the path knows of modules that we do not see.
+    if code.iter().any(|text| text.as_ref().contains("sys.path")) {
+        wishes.guessed.clear();
+    }
     if !wishes.is_empty() {
         here_too
             .into_iter()
@@ -253,11 +257,20 @@ fn add(to: &mut Vec<Found>, found: Option<Found>) {
     to.extend(found.filter(|found| to.iter().all(|it| it.package.key() != found.package.key())));
 }
 
-/// Whether a file beside the program would be imported by this name.
+/// Whether a file beside the program could be imported by this name: in which folder, the
+/// program may have told its runtime.
 fn has_file(files: &[InputFile], module: &str) -> bool {
     files.iter().any(|file| {
-        let first = file.path.as_str().split('/').next().unwrap_or_default();
-        first == module || first.split('.').next() == Some(module)
+        let mut parts = file.path.as_str().split('/');
+        let named = parts.any(|part| part.split('.').next() == Some(module));
+        let inside = match &file.source {
+            FileSource::HostFolder(folder) => {
+                let base = folder.join(module);
+                base.is_dir() || base.with_extension("py").is_file()
+            }
+            _ => false,
+        };
+        named || inside
     })
 }
 

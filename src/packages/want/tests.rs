@@ -33,6 +33,30 @@ fn what_is_there_already_is_not_wanted() {
 }
 
 #[test]
+fn a_program_that_changes_the_path_is_not_guessed_about() {
+    let found = wanted(
+        "import sys\nsys.path.append('made')\nimport late, rich",
+        &AskedPackages::Detect,
+    );
+    assert_eq!(
+        (names(&found.known), found.guessed.len()),
+        (vec!["rich=rich".to_owned()], 0)
+    );
+    let files = [InputFile::from_bytes(
+        CellPath::parse("lib/late.py").unwrap(),
+        "",
+    )];
+    let own = wishes(
+        &how(),
+        &["import late"],
+        &files,
+        &AskedPackages::Detect,
+        |_| false,
+    );
+    assert!(own.unwrap().is_empty());
+}
+
+#[test]
 fn what_is_there_is_installed_too_if_anything_is() {
     let here = |module: &str| module == "numpy";
     let wishes = |code| super::wishes(&how(), &[code], &[], &AskedPackages::Detect, here).unwrap();
