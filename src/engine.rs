@@ -255,9 +255,9 @@ impl Engine {
         let (egress, narrowed) = config.egress(request.asked_network())?;
         let request = config.extend(request)?;
         let mut plan = plan(request, definition, &runtime, &self.defaults)?;
-        // Cells that wait see the packages too, whether they will need some or not.
-        let shows =
-            self.pool_size.is_some() && plan.zygote.is_some() && definition.packages.is_some();
+        // Cells that wait see the packages too, whether they will need some or not; and so
+        // do others, which are to look the same.
+        let shows = self.pool_size.is_some() && definition.packages.is_some();
         if shows || wishes.is_some() {
             // What is wrong with the folder is said to those who need it.
             plan.trees.extend(self.packages.tree().ok());

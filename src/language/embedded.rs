@@ -65,10 +65,12 @@ impl Definition {
             Some(command) => command.clone(),
             None => EMBEDDED.to_owned(),
         });
+        let mut known: Vec<String> = known.collect();
+        known.dedup();
         Err(LanguageError::NoEngine {
             language: self.id.clone(),
             asked: engine.to_owned(),
-            known: known.collect(),
+            known,
         })
     }
 }

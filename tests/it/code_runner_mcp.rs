@@ -359,7 +359,7 @@ fn b2_javascript_and_typescript_run_with_npm_and_node_modules() {
     let Some(hotcell) = anyone() else { return };
     let added = hotcell
         .command()
-        .args(["languages", "add", "typescript"])
+        .args(["languages", "add", "--prefer", "typescript"])
         .output();
     let added = added.expect("it can be started");
     if !added.status.success() {

@@ -318,7 +318,7 @@ fn on_a_full_disk_nothing_is_half_installed_and_nothing_runs() {
         let script = format!(
             "mount -t tmpfs -o size=1m,mode=700 none {folder} || exit 99\n\
              $1 run -l python -c 'import bigthing; print(1)'; echo $?; ls {folder}/sets {folder}/staging\n\
-             mount -o remount,size=64m {folder}\n\
+             mount -t tmpfs -o size=64m,mode=700 none {folder} || exit 98\n\
              $1 run -l python -c 'import bigthing; print(1)'",
             folder = folder.display()
         );
