@@ -211,12 +211,12 @@ fn python_imports(
             served.push(number);
         }
     }
-    // What the runtime has was built for the versions it has. Beside packages that bring others
-    // of those, all of it must come from one place.
     // Who changes the path knows of modules that we do not see.
     if code.iter().any(|text| text.as_ref().contains("sys.path")) {
         wishes.guessed.clear();
     }
+    // What the runtime has was built for the versions it has. Beside packages that bring others
+    // of those, all of it must come from one place.
     if !wishes.is_empty() {
         here_too
             .into_iter()
