@@ -39,8 +39,8 @@ pub use outcome::{Compiled, Outcome, Spent};
 /// How long a cell may take to build its walls. Far above what it takes: this
 /// only ends a wait for something that is stuck.
 const SETUP: Duration = Duration::from_secs(20);
-/// How long after the end of a cell nothing may come out of a pipe that is still open.
-const DRAIN: Duration = Duration::from_millis(200);
+/// How long after the end of a cell nothing may come, twice, out of a pipe that is still open.
+const DRAIN: Duration = Duration::from_millis(100);
 /// How often a cell's use is looked at.
 const WATCH: Duration = Duration::from_millis(100);
 
@@ -576,15 +576,16 @@ impl Pump {
     /// Waits for the end of the stream, as long as something comes or a slow
     /// receiver keeps us: something may hold the pipe without writing to it.
     async fn drain(&mut self) {
-        loop {
+        let mut silences = 0;
+        // Twice: this process may itself have been stopped or starved for the first.
+        while silences < 2 {
             let before = self.lock().total;
             if self.task.0.is_finished() || timeout(DRAIN, &mut self.task.0).await.is_ok() {
                 return;
             }
             let waits = self.events.capacity() == 0 && !self.events.is_closed();
-            if !waits && self.lock().total == before {
-                return;
-            }
+            let is_silent = !waits && self.lock().total == before;
+            silences = if is_silent { silences + 1 } else { 0 };
         }
     }
 
