@@ -9,6 +9,7 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use jail::{Host, Jail, JailError, Policy, View, Zygote};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
@@ -17,8 +18,8 @@ use crate::compile::{Builder, Built, Cells};
 use crate::config::{BeyondCeiling, Config, ConfigError};
 use crate::fetch::{Bar, FetchError, Order, Place as Runtimes, Wanted, add, may_add_unasked};
 use crate::language::{
-    By, Definition, LanguageError, MissingRuntime, Registry, Runtime, Surroundings, Tiers,
-    UnsupportedPlatform, Versions, unfence,
+    By, Definition, LanguageError, LanguageId, MissingRuntime, Registry, Runtime, Surroundings,
+    Tiers, UnsupportedPlatform, Versions, Way, unfence,
 };
 use crate::packages::{BadWish, PackageError, PackagePlan, Packages, Readied, Workshop};
 use crate::plan::{Defaults, RunPlan, plan};
@@ -42,6 +43,8 @@ pub struct Engine {
     /// One for each set of trees that cells have been shown.
     jails: Mutex<HashMap<View, Arc<Jail>>>,
     builder: Builder,
+    /// Found by a server, which asks again and again.
+    found: Mutex<HashMap<Asked, (Instant, Runtime)>>,
     /// Of runtimes that have been used, by their path.
     versions: Mutex<HashMap<PathBuf, Option<String>>>,
     /// How many cells wait in each pool; `None` without any.
@@ -52,6 +55,13 @@ pub struct Engine {
     library: OnceLock<Option<Arc<OwnedFd>>>,
     packages: Packages,
 }
+
+/// For how long a runtime that was found is taken to be there.
+const LATELY: Duration = Duration::from_secs(2);
+
+/// What a runtime is found for: a language, the engine that was asked for, and which of
+/// its ways fit the program.
+type Asked = (LanguageId, Option<String>, Vec<bool>);
 
 /// What the callers of a server may know of each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -141,6 +151,7 @@ impl Engine {
         Self {
             registry: Registry::load(around.config.as_deref()),
             builder: Builder::new(around.cache.clone()),
+            found: Mutex::default(),
             versions: Mutex::default(),
             packages: Packages::new(&around),
             config: OnceLock::new(),
@@ -239,7 +250,7 @@ impl Engine {
         let narrowed = asked.map(|engine| definition.run_by(engine)).transpose()?;
         let definition = narrowed.as_ref().unwrap_or(definition);
         let find = || Runtime::find_for(definition, request.code(), &self.around);
-        let (runtime, note) = match find() {
+        let (runtime, note) = match self.find(definition, &request) {
             Ok(runtime) => (runtime, None),
             Err(missing) if may_add_unasked(self.around.config.as_deref()) => {
                 let note = self.fetch(definition, missing)?;
@@ -277,6 +288,46 @@ impl Engine {
         plan.grant(egress);
         plan.chosen = (chosen.by, chosen.certainty);
         Ok(plan)
+    }
+
+    /// Whether [`plan`](Self::plan) will not wait for a runtime to say something.
+    pub fn has_at_hand(&self, request: &RunRequest) -> bool {
+        let asked = request.asked_language();
+        let named = asked.and_then(|asked| self.registry.find(asked).ok());
+        named.is_some_and(|it| self.found_lately(&Self::asked(it, request)).is_some())
+    }
+
+    fn asked(definition: &Definition, request: &RunRequest) -> Asked {
+        let fits = |way: &Way| way.fits(request.code());
+        let ways = definition.commands().iter().map(fits).collect();
+        let engine = request.asked_engine().map(str::to_owned);
+        (definition.id.clone(), engine, ways)
+    }
+
+    fn found_lately(&self, asked: &Asked) -> Option<Runtime> {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let (when, runtime) = found.get(asked)?;
+        (when.elapsed() < LATELY).then(|| runtime.clone())
+    }
+
+    fn find(
+        &self,
+        definition: &Definition,
+        request: &RunRequest,
+    ) -> Result<Runtime, MissingRuntime> {
+        if self.pool_size.is_none() {
+            return Runtime::find_for(definition, request.code(), &self.around);
+        }
+        let asked = Self::asked(definition, request);
+        if let Some(runtime) = self.found_lately(&asked) {
+            return Ok(runtime);
+        }
+        let runtime = Runtime::find_for(definition, request.code(), &self.around)?;
+        self.packages.look(definition, &runtime, &self.around);
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.retain(|_, (when, _)| when.elapsed() < LATELY);
+        found.insert(asked, (Instant::now(), runtime.clone()));
+        Ok(runtime)
     }
 
     /// Fetches a runtime because the configuration allows it: told on standard error

@@ -39,6 +39,15 @@ pub struct Waiting {
     pub seccomp: bool,
 }
 
+/// Has a pool filled when it is dropped.
+pub struct Refill(Arc<Pool>);
+
+impl Drop for Refill {
+    fn drop(&mut self) {
+        self.0.fill();
+    }
+}
+
 pub struct Pool {
     jail: Arc<Jail>,
     policy: Policy,
@@ -92,10 +101,12 @@ impl Pool {
         })
     }
 
-    /// A cell for a run, if one waits or the zygote can make one at once. Has others
-    /// made behind the caller.
-    pub async fn take(self: &Arc<Self>) -> Option<Waiting> {
-        let waiting = {
+    /// A cell for a run, if one waits or the zygote can make one at once. Others are made
+    /// when the second value is dropped, or at once if few are left: the run needs the
+    /// processors now.
+    pub async fn take(self: &Arc<Self>) -> Option<(Waiting, Refill)> {
+        let refill = Refill(self.clone());
+        let (waiting, is_low) = {
             let mut state = self.lock();
             if state.rest.lasts(Instant::now()) {
                 return None;
@@ -106,15 +117,17 @@ impl Pool {
                 state.wanted = (state.wanted * 2).min(MOST);
                 state.short = true;
             }
-            waiting
+            (waiting, state.ready.len() * 2 < state.wanted)
         };
+        if is_low {
+            self.fill();
+        }
         let waiting = match waiting {
-            Some((waiting, _)) => Some(waiting),
-            None if self.fresh.is_none() && self.jail.is_started() => self.make().await.ok(),
-            None => None,
+            Some((waiting, _)) => waiting,
+            None if self.fresh.is_none() && self.jail.is_started() => self.make().await.ok()?,
+            None => return None,
         };
-        self.fill();
-        waiting
+        Some((waiting, refill))
     }
 
     /// Fills it and keeps it when it is not used.

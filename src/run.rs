@@ -170,12 +170,13 @@ pub async fn run(
         None => (plan, None),
     };
     let no_stdin = matches!(surface.stdin, Stdin::Empty);
-    let waiting = match pool {
+    let taken = match pool {
         Some(pool) => timeout(SETUP, pool.take())
             .await
             .map_err(|_| StartError::Slow)?,
         None => None,
     };
+    let (waiting, _refill) = taken.unzip();
     let started = match waiting {
         Some(waiting) => give_program(waiting, cgroups, plan, surface.requirement).await?,
         None => None,

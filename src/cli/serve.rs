@@ -94,7 +94,8 @@ const INSTRUCTIONS: &str = "Use `run` to execute code: each call is a fresh sand
 
 pub fn main(arguments: Arguments) -> ExitCode {
     // First of all: nothing but the protocol may ever reach it.
-    let output = match stdio::take_stdout() {
+    let (input, output) = match stdio::stdin().and_then(|input| Ok((input, stdio::take_stdout()?)))
+    {
         Ok(output) => output,
         Err(error) => {
             complain(&format!("could not take standard output: {error}"), None);
@@ -123,11 +124,12 @@ pub fn main(arguments: Arguments) -> ExitCode {
             return BAD_INPUT.into();
         }
     };
-    let runtime = match tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-    {
+    // One client is served by one thread: to wake another takes longer than most of its calls.
+    let mut runtime = match http {
+        None => tokio::runtime::Builder::new_current_thread(),
+        Some(_) => tokio::runtime::Builder::new_multi_thread(),
+    };
+    let runtime = match runtime.worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
             complain(&format!("could not start: {error}"), None);
@@ -145,7 +147,7 @@ pub fn main(arguments: Arguments) -> ExitCode {
             match http {
                 Some(address) => http::serve(&server, address, &arguments, stopped()).await,
                 None => {
-                    stdio::serve(&server, std::io::stdin(), output, stopped()).await;
+                    stdio::serve(&server, input, output, stopped()).await;
                     ExitCode::SUCCESS
                 }
             }

@@ -199,9 +199,12 @@ impl Runner {
         (output.with_version(version), Some(heard))
     }
 
-    /// Resolves a request, away from the threads that answer: a runtime that is
-    /// new to us is asked for its path.
+    /// Resolves a request; away from the threads that answer if a runtime must be looked
+    /// for, since one that is new to us is asked for its path.
     async fn plan(self: &Arc<Self>, request: RunRequest) -> Result<RunPlan, Rejected> {
+        if self.engine.get().is_some_and(|it| it.has_at_hand(&request)) {
+            return self.engine().plan(request);
+        }
         let this = self.clone();
         let planned = tokio::task::spawn_blocking(move || this.engine().plan(request)).await;
         match planned {

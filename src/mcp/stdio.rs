@@ -1,15 +1,17 @@
 //! The transport over standard input and output: one message on a line.
 //!
-//! Reading and writing have a thread each, because either may be a file, a
-//! terminal or a pipe, and a pipe that is shared must not be made non-blocking.
+//! Either may be a file, a terminal or a pipe, and a pipe that is shared must not be made
+//! non-blocking. So each is asked before it is used; what would wait, waits in a thread.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
-use std::os::fd::OwnedFd;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
@@ -33,22 +35,28 @@ pub fn take_stdout() -> io::Result<File> {
     Ok(ours.into())
 }
 
+/// Standard input, unbuffered.
+pub fn stdin() -> io::Result<File> {
+    Ok(OwnedFd::from(io::stdin().as_fd().try_clone_to_owned()?).into())
+}
+
 /// Serves until `input` ends, nobody reads `output` any more, or `stop` does.
 ///
 /// Every call that is then still open is ended, and with it its cell.
 pub async fn serve(
     server: &Arc<Server>,
-    input: impl io::Read + Send + 'static,
-    output: impl io::Write + Send + 'static,
+    input: File,
+    output: File,
     stop: impl Future<Output = ()>,
 ) {
     let (out, outgoing) = Outbox::new(64);
     let (lines, mut inbox) = mpsc::channel(64);
-    let writer = thread::spawn(move || write(output, outgoing));
+    let writer = tokio::spawn(write(output, outgoing));
     let (end, ended) = watch::channel(false);
-    // Waits in a read until the client ends, perhaps longer than we do.
-    thread::spawn(move || {
-        read(input, &lines);
+    // It may wait in a read until the client ends, perhaps longer than we do.
+    tokio::spawn(async move {
+        // What cannot be read any more has ended.
+        let _ = read(input, lines).await;
         end.send_replace(true);
     });
 
@@ -84,8 +92,7 @@ pub async fn serve(
     }
     calls.shutdown().await;
     drop(peer);
-    let written = tokio::task::spawn_blocking(move || writer.join());
-    let _ = tokio::time::timeout(LAST_WORDS, written).await;
+    let _ = tokio::time::timeout(LAST_WORDS, writer).await;
 }
 
 /// Waits for the end of input, and then for what was said to be written.
@@ -164,72 +171,104 @@ fn garbled(message: String) -> Garbled {
     }
 }
 
-fn read(input: impl io::Read, lines: &mpsc::Sender<Line>) {
-    let mut reader = BufReader::with_capacity(1 << 16, input);
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        let parsed = match next_line(&mut reader, &mut line) {
-            Ok(Found::End) | Err(_) => return,
-            Ok(Found::TooLong) => Line::One(Err(garbled(format!(
-                "a line may have {LONGEST_LINE} bytes at most"
-            )))),
-            Ok(Found::Line) if line.trim_ascii().is_empty() => continue,
-            Ok(Found::Line) if message::is_batch(&line) => Line::Batch(line.clone()),
-            Ok(Found::Line) => Line::One(message::parse(&line)),
+async fn read(mut input: File, lines: mpsc::Sender<Line>) -> io::Result<()> {
+    let mut splitter = Splitter::default();
+    let mut buffer = vec![0; 1 << 16];
+    #[expect(deprecated, reason = "sound for a `File`: it stays open as what it is")]
+    let ready = AsyncFd::with_interest(input.try_clone()?, Interest::READABLE);
+    // A file is always ready, and says that it cannot tell.
+    let Ok(ready) = ready else {
+        let read = move || -> io::Result<()> {
+            loop {
+                let length = read_some(&mut input, &mut buffer)?;
+                for line in splitter.feed(&buffer[..length]) {
+                    lines.blocking_send(line).map_err(io::Error::other)?;
+                }
+            }
         };
-        // A large program must not be held for as long as the client is quiet.
-        if line.capacity() > 1 << 20 {
-            line = Vec::new();
+        return tokio::task::spawn_blocking(read).await?;
+    };
+    loop {
+        let mut ready = ready.readable().await?;
+        if !is_ready(&input, PollFlags::IN) {
+            ready.clear_ready();
+            continue;
         }
-        if lines.blocking_send(parsed).is_err() {
-            return;
+        let length = read_some(&mut input, &mut buffer)?;
+        for line in splitter.feed(&buffer[..length]) {
+            lines.send(line).await.map_err(io::Error::other)?;
         }
     }
 }
 
-enum Found {
-    Line,
-    TooLong,
-    End,
+/// Reads what is there, or waits for it. The end is an error.
+fn read_some(input: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match input.read(buffer) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => return read,
+        }
+    }
 }
 
-/// Reads a line without its end. A last line without an end is no message: the
-/// client was cut off in the middle of it.
-fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Found> {
-    let mut too_long = false;
-    loop {
-        let available = match reader.fill_buf() {
-            Ok(available) => available,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        if available.is_empty() {
-            return Ok(Found::End);
+/// Whether something can be done with `file` at once.
+fn is_ready(file: &File, what: PollFlags) -> bool {
+    let mut fds = [PollFd::new(file, what)];
+    matches!(poll(&mut fds, Some(&Timespec::default())), Ok(1))
+}
+
+/// Makes lines of pieces. A last line without an end is no message: the client was cut
+/// off in the middle of it.
+#[derive(Default)]
+struct Splitter {
+    line: Vec<u8>,
+    too_long: bool,
+}
+
+impl Splitter {
+    fn feed(&mut self, mut bytes: &[u8]) -> Vec<Line> {
+        let mut lines = Vec::new();
+        while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
+            self.add(&bytes[..end]);
+            lines.extend(self.take());
+            bytes = &bytes[end + 1..];
         }
-        let end = available.iter().position(|byte| *byte == b'\n');
-        let piece = &available[..end.unwrap_or(available.len())];
-        too_long |= line.len() + piece.len() > LONGEST_LINE;
-        if too_long {
-            line.clear();
+        self.add(bytes);
+        lines
+    }
+
+    fn add(&mut self, piece: &[u8]) {
+        self.too_long |= self.line.len() + piece.len() > LONGEST_LINE;
+        match self.too_long {
+            true => self.line.clear(),
+            false => self.line.extend_from_slice(piece),
+        }
+    }
+
+    fn take(&mut self) -> Option<Line> {
+        let parsed = if std::mem::take(&mut self.too_long) {
+            let message = format!("a line may have {LONGEST_LINE} bytes at most");
+            Some(Line::One(Err(garbled(message))))
+        } else if self.line.trim_ascii().is_empty() {
+            None
+        } else if message::is_batch(&self.line) {
+            Some(Line::Batch(self.line.clone()))
         } else {
-            line.extend_from_slice(piece);
-        }
-        let used = end.map_or(available.len(), |end| end + 1);
-        reader.consume(used);
-        if end.is_some() {
-            return Ok(if too_long {
-                Found::TooLong
-            } else {
-                Found::Line
-            });
-        }
+            Some(Line::One(message::parse(&self.line)))
+        };
+        self.line.clear();
+        // A large program must not be held for as long as the client is quiet.
+        self.line.shrink_to(1 << 20);
+        parsed
     }
 }
 
 /// Writes messages out until there are no more, or nobody takes them.
-fn write(mut output: impl io::Write, mut messages: mpsc::Receiver<String>) {
-    while let Some(mut message) = messages.blocking_recv() {
+async fn write(mut output: File, mut messages: mpsc::Receiver<String>) -> io::Result<()> {
+    // A pipe that polls writable has room for so much.
+    const PIPE_BUF: usize = 4096;
+    while let Some(mut message) = messages.recv().await {
         message.push('\n');
         // What waits already goes out in one piece.
         while message.len() < 1 << 16 {
@@ -239,8 +278,12 @@ fn write(mut output: impl io::Write, mut messages: mpsc::Receiver<String>) {
             message += &next;
             message.push('\n');
         }
-        if output.write_all(message.as_bytes()).is_err() || output.flush().is_err() {
-            return;
+        if message.len() <= PIPE_BUF && is_ready(&output, PollFlags::OUT) {
+            output.write_all(message.as_bytes())?;
+        } else {
+            let write = move || output.write_all(message.as_bytes()).map(|()| output);
+            output = tokio::task::spawn_blocking(write).await??;
         }
     }
+    Ok(())
 }

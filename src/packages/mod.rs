@@ -216,6 +216,13 @@ impl Packages {
         job.run(cancelled).await
     }
 
+    /// Has a runtime say where it imports from, so that no program waits for that later.
+    pub fn look(&self, definition: &Definition, runtime: &Runtime, around: &Surroundings) {
+        if let Some(how) = &definition.packages {
+            self.folders(how, runtime, around);
+        }
+    }
+
     fn folders(&self, how: &How, runtime: &Runtime, around: &Surroundings) -> Arc<Vec<PathBuf>> {
         let mut known = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(folders) = known.get(&runtime.path) {

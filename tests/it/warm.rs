@@ -8,12 +8,13 @@ mod liar;
 
 use std::collections::HashSet;
 use std::fs;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::mcp::client::Client;
 use crate::raw;
 use crate::support::{Hotcell, PATH, PATIENCE, anyone, eventually, everyone, has, open_to_all};
 
@@ -95,6 +96,29 @@ fn a_cell_that_waited_has_the_walls_of_a_new_one() {
         for waited in many(&mut client, RUNS, program) {
             assert_eq!(waited["stdout"], new["stdout"], "{}", hotcell.name);
         }
+    }
+}
+
+#[test]
+fn what_the_starter_of_a_server_ignores_is_not_ignored_in_a_cell_that_waited() {
+    if !has("python3") {
+        return;
+    }
+    let mut command = Command::new("env");
+    command.args([
+        "--ignore-signal=QUIT",
+        env!("CARGO_BIN_EXE_hotcell"),
+        "serve",
+    ]);
+    let mut client = Client::of(command);
+    client.begin();
+    let code = "import os; os.kill(os.getpid(), 3)";
+    for _ in 0..8 {
+        let result = client.run(json!({ "code": code, "language": "python" }));
+        assert_eq!(
+            result["structuredContent"]["status"], "signaled",
+            "{result}"
+        );
     }
 }
 

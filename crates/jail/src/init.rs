@@ -224,7 +224,7 @@ fn enter(
                 seccomp::install(&filters.init)
             })?;
             let lifelines = [parts.status.as_fd(), root.lifeline.as_fd()];
-            match reaper::watch(pid, lifelines, signals.as_fd())? {}
+            match reaper::watch(pid, lifelines, signals.as_fd(), filters.grouped)? {}
         }
     }
 }

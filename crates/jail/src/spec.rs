@@ -140,7 +140,8 @@ pub struct Exit {
     pub status: i32,
     pub cpu_micros: u64,
     pub max_rss: u64,
-    /// Processes that were still there when the program ended.
+    /// Processes that were still there when the program ended; 1 for any number of them
+    /// where control groups count them.
     pub left: u32,
 }
 

@@ -107,8 +107,13 @@ fn stop(task: Task, path: &CStr) {
     } = task;
     let python = CPython::find();
     let lock = python.map(CPython::lock);
+    // Before what is there is hidden from those who look at all objects.
+    let leaving = match python {
+        Some(python) if !leave.is_empty() => python.prepare(&leave).ok(),
+        _ => None,
+    };
     match place {
-        Place::Zygote(spawner, control) => make_cells(*spawner, control, python, &warm, fork),
+        Place::Zygote(spawner, control) => make_cells(*spawner, control, python, &warm, &fork),
         Place::Cell {
             status,
             landlock,
@@ -140,8 +145,8 @@ fn stop(task: Task, path: &CStr) {
         }
     }
     if let (Some(python), Some(lock)) = (python, lock) {
-        if !leave.is_empty() {
-            python.finish(path, &leave);
+        if let Some(leaving) = leaving {
+            python.finish(path, &leaving);
         }
         python.unlock(lock);
     }
@@ -172,7 +177,7 @@ fn make_cells(
     control: OwnedFd,
     runtime: Option<&CPython>,
     warm: &str,
-    fork: String,
+    fork: &str,
 ) {
     let Some(runtime) = runtime else {
         give_up(
@@ -183,10 +188,14 @@ fn make_cells(
             },
         );
     };
-    if let Err(failed) = step("warming the zygote", || runtime.run(warm)) {
-        give_up(&control, failed);
+    let warmed = step("warming the zygote", || {
+        runtime.run(warm)?;
+        cpython::hooks(runtime, fork)
+    });
+    match warmed {
+        Ok(hooks) => spawner.hooks = Some(hooks),
+        Err(failed) => give_up(&control, failed),
     }
-    spawner.hooks = Some(cpython::hooks(fork));
     spawner.work(&control);
     // Its descriptor is closed already.
     std::mem::forget(control);

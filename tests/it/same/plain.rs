@@ -99,8 +99,8 @@ impl Plain {
         command.args([stage.join("root"), stage.join("fstab")]);
         command.arg(format!("--fsize={}", limit("file_size")));
         command.arg(format!("--nofile={}", limit("open_files")));
-        // Whoever started the tests may have ignored it, as `nohup` does; a cell does not inherit that.
-        command.args(["env", "-i", "--default-signal=HUP", "-C", "/workspace"]);
+        // Whoever started the tests may have ignored some, as `nohup` and a shell without jobs do; a cell does not inherit that.
+        command.args(["env", "-i", "--default-signal", "-C", "/workspace"]);
         for (name, value) in plan["env"].as_object().expect("an environment") {
             command.arg(format!("{name}={}", value.as_str().expect("text")));
         }

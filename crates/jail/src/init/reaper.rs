@@ -19,6 +19,7 @@ pub fn watch(
     program: libc::pid_t,
     [status, spawner]: [BorrowedFd<'_>; 2],
     signals: BorrowedFd<'_>,
+    is_grouped: bool,
 ) -> Result<Infallible, Failed> {
     step("watching the program", || {
         loop {
@@ -42,7 +43,12 @@ pub fn watch(
                         status: ended.status,
                         cpu_micros: ended.cpu_micros,
                         max_rss: ended.max_rss,
-                        left: if is_alone() { 0 } else { count_processes() },
+                        left: match () {
+                            () if is_alone() => 0,
+                            // The group counts them.
+                            () if is_grouped => 1,
+                            () => count_processes(),
+                        },
                     };
                     wire::send(status, &Status::Exited(exit).to_bytes(), &[])?;
                     // The server ends us. Until then it has this processor for its answer.

@@ -39,6 +39,8 @@ pub fn exec(spawner: &Spawner, control: &OwnedFd, successor: &Successor) -> Fail
             write(spawner, control, successor)
         })?;
         step("setting the zygote's streams", || {
+            // Its cells have its signals too, and not those that our starter ignored.
+            sys::reset_signals()?;
             take_streams(zygote.has_input)
         })?;
         step("starting the zygote", || {

@@ -1,6 +1,6 @@
 //! What we need of CPython, found by name in the process itself.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
 use std::io;
 use std::sync::OnceLock;
 
@@ -10,7 +10,10 @@ use crate::sys;
 
 static RUNTIME: OnceLock<Option<CPython>> = OnceLock::new();
 /// What runs in each cell before its program.
-static FORK: OnceLock<String> = OnceLock::new();
+static FORK: OnceLock<Code> = OnceLock::new();
+
+/// Any object of CPython's.
+type Object = *mut c_void;
 
 pub struct CPython {
     ensure: extern "C" fn() -> c_int,
@@ -18,7 +21,16 @@ pub struct CPython {
     before: extern "C" fn(),
     parent: extern "C" fn(),
     child: extern "C" fn(),
-    run: extern "C" fn(*const c_char) -> c_int,
+    compile: extern "C" fn(*const c_char, *const c_char, c_int) -> Object,
+    evaluate: extern "C" fn(Object, Object, Object) -> Object,
+    builtins: extern "C" fn() -> Object,
+    dict: extern "C" fn() -> Object,
+    set: extern "C" fn(Object, *const c_char, Object) -> c_int,
+    get: extern "C" fn(Object, *const c_char) -> Object,
+    number: extern "C" fn(c_long) -> Object,
+    value: extern "C" fn(Object) -> c_long,
+    print_error: extern "C" fn(),
+    drop: extern "C" fn(Object),
     run_file: extern "C" fn(*mut c_void, *const c_char, c_int, *const c_void) -> c_int,
 }
 
@@ -33,7 +45,16 @@ impl CPython {
                 before: function(c"PyOS_BeforeFork")?,
                 parent: function(c"PyOS_AfterFork_Parent")?,
                 child: function(c"PyOS_AfterFork_Child")?,
-                run: function(c"PyRun_SimpleString")?,
+                compile: function(c"Py_CompileString")?,
+                evaluate: function(c"PyEval_EvalCode")?,
+                builtins: function(c"PyEval_GetBuiltins")?,
+                dict: function(c"PyDict_New")?,
+                set: function(c"PyDict_SetItemString")?,
+                get: function(c"PyDict_GetItemString")?,
+                number: function(c"PyLong_FromLong")?,
+                value: function(c"PyLong_AsLong")?,
+                print_error: function(c"PyErr_Print")?,
+                drop: function(c"Py_DecRef")?,
                 run_file: function(c"PyRun_AnyFileExFlags")?,
             })
         };
@@ -52,7 +73,7 @@ impl CPython {
     ///
     /// To take the interpreter apart would copy its memory once more, page by page. What
     /// a program can see of that, `leave` does.
-    pub fn finish(&self, path: &CStr, leave: &str) -> ! {
+    pub fn finish(&self, path: &CStr, leave: &Leave) -> ! {
         // SAFETY: two C strings.
         let file = unsafe { super::fopen64(path.as_ptr(), c"rb".as_ptr()) };
         let code = if file.is_null() {
@@ -60,41 +81,105 @@ impl CPython {
         } else {
             i32::from((self.run_file)(file, path.as_ptr(), 1, std::ptr::null()) != 0)
         };
-        let _ = self.run(&leave.replace("{code}", &code.to_string()));
-        sys::exit_now(code);
+        sys::exit_before_memory(self.leave(leave, code).unwrap_or(code))
+    }
+
+    /// Reads what defines `leave`, and compiles the call of it.
+    pub fn prepare(&self, text: &str) -> io::Result<Leave> {
+        let names = self.names()?;
+        self.evaluate(self.compile(text)?, names)?;
+        let call = self.compile("code = leave(code)")?;
+        Ok(Leave { names, call })
+    }
+
+    fn leave(&self, leave: &Leave, code: c_int) -> io::Result<c_int> {
+        (self.set)(leave.names, c"code".as_ptr(), (self.number)(code.into()));
+        self.evaluate(leave.call, leave.names)?;
+        let code = some((self.get)(leave.names, c"code".as_ptr()))?;
+        Ok((self.value)(code) as c_int)
     }
 
     /// Runs code that leaves no name behind.
-    pub fn run(&self, code: &str) -> io::Result<()> {
-        if code.is_empty() {
+    pub fn run(&self, text: &str) -> io::Result<()> {
+        if text.is_empty() {
             return Ok(());
         }
-        let hex: String = code.bytes().map(|byte| format!("{byte:02x}")).collect();
-        let code = CString::new(format!("exec(bytes.fromhex('{hex}').decode(), {{}})"))?;
-        match (self.run)(code.as_ptr()) {
-            0 => Ok(()),
-            _ => Err(io::ErrorKind::Other.into()),
+        let code = self.compile(text)?;
+        let done = self.run_code(code);
+        (self.drop)(code);
+        done
+    }
+
+    fn run_code(&self, code: Object) -> io::Result<()> {
+        let names = self.names()?;
+        let done = self.evaluate(code, names);
+        (self.drop)(names);
+        done
+    }
+
+    fn compile(&self, text: &str) -> io::Result<Object> {
+        /// `Py_file_input`, in every version.
+        const FILE: c_int = 257;
+        let text = CString::new(text)?;
+        some((self.compile)(text.as_ptr(), c"<string>".as_ptr(), FILE))
+    }
+
+    /// Names for code of its own: those of the language alone.
+    fn names(&self) -> io::Result<Object> {
+        let names = some((self.dict)())?;
+        (self.set)(names, c"__builtins__".as_ptr(), (self.builtins)());
+        Ok(names)
+    }
+
+    fn evaluate(&self, code: Object, names: Object) -> io::Result<()> {
+        let result = some((self.evaluate)(code, names, names));
+        match result {
+            Ok(result) => (self.drop)(result),
+            Err(_) => (self.print_error)(),
         }
+        result.map(drop)
+    }
+}
+
+/// What is called when a program has ended.
+pub struct Leave {
+    names: Object,
+    call: Object,
+}
+
+/// Code that is compiled. Used where the interpreter is locked, which is all that an
+/// object of its needs.
+struct Code(Object);
+// SAFETY: see above.
+unsafe impl Send for Code {}
+// SAFETY: see above.
+unsafe impl Sync for Code {}
+
+fn some(object: Object) -> io::Result<Object> {
+    match object.is_null() {
+        false => Ok(object),
+        true => Err(io::ErrorKind::Other.into()),
     }
 }
 
 /// What it has to do around a clone; `fork` is run in the clone.
-pub fn hooks(fork: String) -> Hooks {
-    FORK.get_or_init(|| fork);
+pub fn hooks(runtime: &CPython, fork: &str) -> io::Result<Hooks> {
+    let code = runtime.compile(fork)?;
+    FORK.get_or_init(|| Code(code));
     fn known() -> Option<&'static CPython> {
         RUNTIME.get().and_then(Option::as_ref)
     }
-    Hooks {
+    Ok(Hooks {
         before: || known().into_iter().for_each(|runtime| (runtime.before)()),
         parent: || known().into_iter().for_each(|runtime| (runtime.parent)()),
         child: || {
             let runtime = known().ok_or(io::ErrorKind::NotFound)?;
             (runtime.child)();
-            runtime.run(FORK.get().map_or("", String::as_str))
+            FORK.get().map_or(Ok(()), |fork| runtime.run_code(fork.0))
         },
         go: |word| {
             let runtime = known().ok_or(io::ErrorKind::NotFound)?;
             runtime.run(std::str::from_utf8(word).map_err(io::Error::other)?)
         },
-    }
+    })
 }

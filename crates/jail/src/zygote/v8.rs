@@ -95,7 +95,7 @@ extern "C" fn end(_: Pointer) {
         // It forbids programs by now; its own listeners have all been called.
         (v8.allow)(&mut Scope::default(), (v8.isolate)());
         if let Some(code) = v8.run(leave, |value| (v8.number)(value)) {
-            sys::exit_now(code);
+            sys::exit_before_memory(code);
         }
     }
 }
