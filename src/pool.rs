@@ -39,7 +39,30 @@ pub struct Waiting {
     pub seccomp: bool,
 }
 
-/// Has a pool filled when it is dropped.
+/// Where a run finds its cell, if a pool is of use to it.
+pub enum Taken {
+    Waiting(Waiting),
+    /// Nowhere, but the zygote makes one at once.
+    Zygote(Hurry),
+}
+
+/// A pool whose zygote makes a cell for a run. Until this is dropped it makes none to wait.
+pub struct Hurry(pub Arc<Pool>);
+
+impl Hurry {
+    fn new(pool: &Arc<Pool>) -> Self {
+        pool.lock().hurrying += 1;
+        Self(pool.clone())
+    }
+}
+
+impl Drop for Hurry {
+    fn drop(&mut self) {
+        self.0.lock().hurrying -= 1;
+    }
+}
+
+/// Has a pool filled when it is dropped: until then the run needs the processors.
 pub struct Refill(Arc<Pool>);
 
 impl Drop for Refill {
@@ -49,14 +72,14 @@ impl Drop for Refill {
 }
 
 pub struct Pool {
-    jail: Arc<Jail>,
-    policy: Policy,
+    pub jail: Arc<Jail>,
+    pub policy: Policy,
     budget: Arc<Budget>,
     /// How many wait when nothing happens.
     size: usize,
     /// The memory of one, in MiB, for a runtime of its own.
     fresh: Option<u32>,
-    has_input: bool,
+    pub has_input: bool,
     state: Mutex<State>,
 }
 
@@ -65,6 +88,8 @@ struct State {
     ready: VecDeque<(Waiting, Share)>,
     wanted: usize,
     filling: bool,
+    /// Runs whose cell the zygote makes. They have precedence.
+    hurrying: usize,
     tended: bool,
     /// Whether it was used since it was last tended, and found empty.
     used: bool,
@@ -101,33 +126,34 @@ impl Pool {
         })
     }
 
-    /// A cell for a run, if one waits or the zygote can make one at once. Others are made
-    /// when the second value is dropped, or at once if few are left: the run needs the
-    /// processors now.
-    pub async fn take(self: &Arc<Self>) -> Option<(Waiting, Refill)> {
-        let refill = Refill(self.clone());
-        let (waiting, is_low) = {
-            let mut state = self.lock();
-            if state.rest.lasts(Instant::now()) {
+    /// A cell for a run, or who makes one at once.
+    pub fn take(self: &Arc<Self>) -> Option<(Taken, Refill)> {
+        let mut state = self.lock();
+        if state.rest.lasts(Instant::now()) {
+            return None;
+        }
+        state.used = true;
+        let is_started = self.jail.is_started();
+        let waiting = state.ready.pop_front();
+        if waiting.is_none() && is_started {
+            state.wanted = (state.wanted * 2).min(MOST);
+            state.short = true;
+        }
+        let is_low = state.ready.len() * 2 < state.wanted;
+        drop(state);
+        let taken = match waiting {
+            Some((waiting, _)) => Taken::Waiting(waiting),
+            None if is_started && self.fresh.is_none() => Taken::Zygote(Hurry::new(self)),
+            None => {
+                self.fill();
                 return None;
             }
-            state.used = true;
-            let waiting = state.ready.pop_front();
-            if waiting.is_none() && self.jail.is_started() {
-                state.wanted = (state.wanted * 2).min(MOST);
-                state.short = true;
-            }
-            (waiting, state.ready.len() * 2 < state.wanted)
         };
+        // Few are left: these are not for later.
         if is_low {
             self.fill();
         }
-        let waiting = match waiting {
-            Some((waiting, _)) => waiting,
-            None if self.fresh.is_none() && self.jail.is_started() => self.make().await.ok()?,
-            None => return None,
-        };
-        Some((waiting, refill))
+        Some((taken, Refill(self.clone())))
     }
 
     /// Fills it and keeps it when it is not used.
@@ -142,7 +168,8 @@ impl Pool {
         let is_full = state.ready.len() >= state.wanted;
         // A zygote is of use even if no cell waits.
         let is_started = self.fresh.is_some() || self.jail.is_started();
-        if state.filling || state.rest.lasts(Instant::now()) || (is_full && is_started) {
+        let has_time = state.hurrying == 0 && !state.rest.lasts(Instant::now());
+        if state.filling || !has_time || (is_full && is_started) {
             return;
         }
         state.filling = true;
@@ -150,8 +177,10 @@ impl Pool {
         drop(state);
         let pool = self.clone();
         tokio::spawn(async move {
-            if pool.fresh.is_some() {
-                sleep(BEHIND).await;
+            // What is ready to be said goes first.
+            match pool.fresh {
+                Some(_) => sleep(BEHIND).await,
+                None => tokio::task::yield_now().await,
             }
             let filled = pool.make_all().await;
             pool.note(filled.is_ok());
@@ -177,7 +206,7 @@ impl Pool {
         loop {
             {
                 let state = self.lock();
-                if state.ready.len() >= state.wanted {
+                if state.ready.len() >= state.wanted || state.hurrying > 0 {
                     return Ok(());
                 }
             }

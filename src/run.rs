@@ -28,7 +28,7 @@ use crate::cell::{Cell, Isolation, PlaceError, Requirement, collect, export, pla
 use crate::egress::{self, Authority, Scrubber, WayOut};
 use crate::packages::{Installed, PackageError, Refused};
 use crate::plan::{self, RunPlan};
-use crate::pool::{Pool, Waiting};
+use crate::pool::{Pool, Taken, Waiting};
 use crate::request::{FileSource, InputFile};
 
 use capture::{Ceiling, capture};
@@ -169,36 +169,41 @@ pub async fn run(
         Some((plan, authority)) => (plan, Some(authority.clone())),
         None => (plan, None),
     };
-    let no_stdin = matches!(surface.stdin, Stdin::Empty);
-    let taken = match pool {
-        Some(pool) => timeout(SETUP, pool.take())
-            .await
-            .map_err(|_| StartError::Slow)?,
-        None => None,
-    };
-    let (waiting, _refill) = taken.unzip();
-    let started = match waiting {
-        Some(waiting) => give_program(waiting, cgroups, plan, surface.requirement).await?,
-        None => None,
-    };
-    let (mut cell, pipes, isolation, way_out) = match started {
-        Some((cell, pipes, isolation)) => (cell, pipes, isolation, None),
-        None => {
-            let (pipes, theirs) = Pipes::make(no_stdin).map_err(StartError::Pipe)?;
-            let policy = Policy {
-                listen: surface
-                    .door
-                    .as_ref()
-                    .map(|door| door.port)
-                    .or(policy(plan).listen),
-                ..policy(plan)
+    let (taken, _refill) = pool.and_then(|pool| pool.take()).unzip();
+    let taken = match taken {
+        Some(Taken::Waiting(waiting)) => {
+            give_program(waiting, cgroups, plan, surface.requirement).await?
+        }
+        Some(Taken::Zygote(hurry)) => {
+            let start = Start {
+                jail: hurry.0.jail.clone(),
+                policy: hurry.0.policy.clone(),
+                no_stdin: !hurry.0.has_input,
+                word: &plan.wake,
             };
-            let mut cell = Cell::start(jail, policy, theirs).await?;
-            let ready = make_ready(&mut cell, cgroups, plan, surface.requirement, authority);
-            let (isolation, way_out) = timeout(SETUP, ready)
-                .await
-                .map_err(|_| StartError::Slow)??;
-            (cell, pipes, isolation, way_out)
+            let started = start.program(cgroups, plan, surface.requirement, None);
+            match started.await {
+                Err(slow @ StartError::Slow) => return Err(slow),
+                // If not from there, then in a new cell: no byte of it ran.
+                started => started.ok(),
+            }
+        }
+        None => None,
+    };
+    let (mut cell, pipes, isolation, way_out) = match taken {
+        Some(started) => started,
+        None => {
+            let mut policy = policy(plan);
+            policy.listen = surface.door.as_ref().map(|it| it.port).or(policy.listen);
+            let start = Start {
+                jail,
+                policy,
+                no_stdin: matches!(surface.stdin, Stdin::Empty),
+                word: "",
+            };
+            start
+                .program(cgroups, plan, surface.requirement, authority)
+                .await?
         }
     };
 
@@ -289,13 +294,44 @@ pub async fn run(
     })
 }
 
+/// A cell that has been told to start its program, and what stands around it.
+type Started = (Cell, Pipes, Isolation, Option<WayOut>);
+
+/// A cell to be made.
+struct Start<'a> {
+    jail: Arc<Jail>,
+    policy: Policy,
+    no_stdin: bool,
+    /// What its runtime runs before the program.
+    word: &'a str,
+}
+
+impl Start<'_> {
+    /// Makes it, and has it start the program. An error means that it did not.
+    async fn program(
+        self,
+        cgroups: &Cgroups,
+        plan: &RunPlan,
+        requirement: Requirement,
+        authority: Option<Arc<Authority>>,
+    ) -> Result<Started, StartError> {
+        let (pipes, theirs) = Pipes::make(self.no_stdin).map_err(StartError::Pipe)?;
+        let mut cell = Cell::start(self.jail, self.policy, theirs).await?;
+        let ready = make_ready(&mut cell, cgroups, plan, requirement, authority, self.word);
+        let (isolation, way_out) = timeout(SETUP, ready)
+            .await
+            .map_err(|_| StartError::Slow)??;
+        Ok((cell, pipes, isolation, way_out))
+    }
+}
+
 /// Has a waiting cell start the program. `None` if it died while it waited.
 async fn give_program(
     waiting: Waiting,
     cgroups: &Cgroups,
     plan: &RunPlan,
     requirement: Requirement,
-) -> Result<Option<(Cell, Pipes, Isolation)>, StartError> {
+) -> Result<Option<Started>, StartError> {
     let Waiting {
         mut cell,
         pipes,
@@ -310,7 +346,7 @@ async fn give_program(
     if cell.go(requirement.go(), &plan.wake).is_err() {
         return Ok(None);
     }
-    Ok(Some((cell, pipes, isolation)))
+    Ok(Some((cell, pipes, isolation, None)))
 }
 
 fn policy(plan: &RunPlan) -> Policy {
@@ -330,6 +366,7 @@ async fn make_ready(
     plan: &RunPlan,
     requirement: Requirement,
     authority: Option<Arc<Authority>>,
+    word: &str,
 ) -> Result<(Isolation, Option<WayOut>), StartError> {
     let mut missing = None;
     let mut way_out = None;
@@ -350,7 +387,7 @@ async fn make_ready(
                 }
                 // It waits by itself for the walls that are still to come.
                 // One that has failed meanwhile says why in its next event.
-                let _ = cell.go(requirement.go(), "");
+                let _ = cell.go(requirement.go(), word);
             }
             Event::Locked { landlock, seccomp } => {
                 let missing = missing.ok_or(StartError::Lost)?;

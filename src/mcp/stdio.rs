@@ -37,7 +37,7 @@ pub fn take_stdout() -> io::Result<File> {
 
 /// Standard input, unbuffered.
 pub fn stdin() -> io::Result<File> {
-    Ok(OwnedFd::from(io::stdin().as_fd().try_clone_to_owned()?).into())
+    Ok(io::stdin().as_fd().try_clone_to_owned()?.into())
 }
 
 /// Serves until `input` ends, nobody reads `output` any more, or `stop` does.

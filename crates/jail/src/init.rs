@@ -65,8 +65,8 @@ pub struct Hooks {
     pub before: fn(),
     /// In the zygote itself, afterwards.
     pub parent: fn(),
-    /// In the worker, when all walls stand.
-    pub child: fn() -> io::Result<()>,
+    /// In the worker, when all walls stand; whether it will wait for a program.
+    pub child: fn(bool) -> io::Result<()>,
     /// In the worker, at the word to go, which says what the runtime must do first.
     pub go: fn(&[u8]) -> io::Result<()>,
 }
@@ -277,7 +277,7 @@ fn start(
         step("waking the runtime", || {
             // Init's own is not the program's: an exec would have set it back too.
             rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
-            (hooks.child)()
+            (hooks.child)(!wire::has_message(status.as_fd()))
         })?;
     }
     let word = step("waiting for the word to go", || {

@@ -86,7 +86,10 @@ pub struct Spawner {
     has_range: bool,
     /// One network namespace for each slot, made when it is first used.
     networks: HashMap<u32, OwnedFd>,
-    /// The slot whose network namespace we are in.
+    /// One mount namespace for each slot: a cell starts with a copy of all it holds, and
+    /// must not pay for the overlays of others. The first slot's is the root's own.
+    mounts: HashMap<u32, OwnedFd>,
+    /// The slot whose namespaces we are in.
     inside: u32,
     /// What could not be had, for every cell to report.
     missing: Vec<Missing>,
@@ -190,6 +193,7 @@ impl Spawner {
             filters,
             has_range: spec.uid_base.is_some(),
             networks,
+            mounts: HashMap::new(),
             inside: 0,
             missing,
         };
@@ -235,10 +239,16 @@ impl Spawner {
 
     fn spawn(&mut self, request: &SpawnRequest, parts: &mut CellParts) -> Result<Served, Failed> {
         let mut missing = self.missing.clone();
-        if missing.iter().all(|m| m.wall != Wall::Network) {
-            step("entering the network namespace", || {
-                self.enter_network(request.slot)
+        if self.inside != request.slot {
+            if missing.iter().all(|m| m.wall != Wall::Network) {
+                step("entering the network namespace", || {
+                    self.enter_network(request.slot)
+                })?;
+            }
+            step("entering the mount namespace", || {
+                self.enter_mounts(request.slot)
             })?;
+            self.inside = request.slot;
         }
         if let Err(errno) = self.root.lay_overlays(request.slot) {
             missing.push(Missing {
@@ -334,16 +344,25 @@ impl Spawner {
     }
 
     fn enter_network(&mut self, slot: u32) -> io::Result<()> {
-        if self.inside == slot {
-            return Ok(());
-        }
         if let Some(network) = self.networks.get(&slot) {
-            sys::enter(network.as_fd(), libc::CLONE_NEWNET)?;
-        } else {
-            sys::unshare(libc::CLONE_NEWNET)?;
-            self.networks.insert(slot, side::open_loopback()?);
+            return sys::enter(network.as_fd(), libc::CLONE_NEWNET);
         }
-        self.inside = slot;
+        sys::unshare(libc::CLONE_NEWNET)?;
+        self.networks.insert(slot, side::open_loopback()?);
+        Ok(())
+    }
+
+    fn enter_mounts(&mut self, slot: u32) -> io::Result<()> {
+        if self.mounts.is_empty() {
+            self.mounts.insert(0, self.root.open_mounts()?);
+        }
+        if let Some(mounts) = self.mounts.get(&slot) {
+            return sys::enter(mounts.as_fd(), libc::CLONE_NEWNS);
+        }
+        sys::enter(self.mounts[&0].as_fd(), libc::CLONE_NEWNS)?;
+        sys::unshare(libc::CLONE_NEWNS)?;
+        self.root.take_off_overlays(0);
+        self.mounts.insert(slot, self.root.open_mounts()?);
         Ok(())
     }
 }

@@ -34,13 +34,18 @@ pub fn apply(limits: &Limits) -> io::Result<()> {
         (Resource::Rtprio, 0, 0),
         (Resource::Sigpending, 1024, 1024),
     ] {
-        // One that is lower already cannot be raised, nor need it be.
-        let most = getrlimit(resource).maximum.unwrap_or(u64::MAX);
-        let limit = Rlimit {
+        let limit = |most: u64| Rlimit {
             current: Some(soft.min(most)),
             maximum: Some(hard.min(most)),
         };
-        setrlimit(resource, limit)?;
+        match setrlimit(resource, limit(u64::MAX)) {
+            // One that is lower already cannot be raised, nor need it be.
+            Err(rustix::io::Errno::PERM) => {
+                let most = getrlimit(resource).maximum.unwrap_or(u64::MAX);
+                setrlimit(resource, limit(most))?;
+            }
+            set => set?,
+        }
     }
     // The first to go when the host runs out. Without /proc it cannot be said.
     let _ = fs::write("/proc/self/oom_score_adj", "500");

@@ -110,6 +110,8 @@ fn write(spawner: &Spawner, control: &OwnedFd, successor: &Successor) -> io::Res
     if let Some(network) = spawner.networks.get(&0) {
         pass(&mut out, network)?;
     }
+    let is_laid = root.overlaid.get(&0).is_some_and(Result::is_ok);
+    out.number(is_laid.into());
     out.number(spawner.has_range.into());
     out.number(spawner.filters.grouped.into());
     out.number(spawner.missing.len() as u64);
@@ -229,6 +231,7 @@ mod inside {
         if input.number()? == 1 {
             networks.insert(0, take(input)?);
         }
+        let is_laid = input.number()? == 1;
         let has_range = input.number()? == 1;
         let filters = Filters::new(input.number()? == 1);
         let missing = input.list(Missing::read)?;
@@ -250,7 +253,7 @@ mod inside {
                     access: Access::read(input)?,
                 })
             })?,
-            overlaid: HashMap::new(),
+            overlaid: is_laid.then_some((0, Ok(()))).into_iter().collect(),
             masks: input.list(|input| {
                 Ok(Mask {
                     source: input.text()?.into(),
@@ -270,6 +273,7 @@ mod inside {
             filters,
             has_range,
             networks,
+            mounts: HashMap::new(),
             inside: 0,
             missing,
         };

@@ -284,6 +284,26 @@ impl Root {
         })
     }
 
+    /// Takes those of `slot` off, in the mount namespace that we are in.
+    pub fn take_off_overlays(&self, slot: u32) {
+        for tree in &self.trees {
+            if let Some(overlay) = self.overlay(tree, slot) {
+                let _ = unmount(overlay, UnmountFlags::DETACH);
+            }
+        }
+    }
+
+    /// Opens the mount namespace that we are in.
+    pub fn open_mounts(&self) -> io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(
+            &self.host_proc,
+            "self/ns/mnt",
+            flags,
+            Mode::empty(),
+        )?)
+    }
+
     /// Where the overlay over `tree` for the cells of `slot` is, if there is one.
     pub fn overlay(&self, tree: &Shown, slot: u32) -> Option<String> {
         let laid = self.overlaid.get(&slot).is_some_and(Result::is_ok);

@@ -105,13 +105,15 @@ impl CPython {
             return Ok(());
         }
         let code = self.compile(text)?;
-        let done = self.run_code(code);
+        let done = self.run_code(code, true);
         (self.drop)(code);
         done
     }
 
-    fn run_code(&self, code: Object) -> io::Result<()> {
+    /// It finds in `waits` whether there is time to do more than it must.
+    fn run_code(&self, code: Object, waits: bool) -> io::Result<()> {
         let names = self.names()?;
+        (self.set)(names, c"waits".as_ptr(), (self.number)(waits.into()));
         let done = self.evaluate(code, names);
         (self.drop)(names);
         done
@@ -172,10 +174,11 @@ pub fn hooks(runtime: &CPython, fork: &str) -> io::Result<Hooks> {
     Ok(Hooks {
         before: || known().into_iter().for_each(|runtime| (runtime.before)()),
         parent: || known().into_iter().for_each(|runtime| (runtime.parent)()),
-        child: || {
+        child: |waits| {
             let runtime = known().ok_or(io::ErrorKind::NotFound)?;
             (runtime.child)();
-            FORK.get().map_or(Ok(()), |fork| runtime.run_code(fork.0))
+            FORK.get()
+                .map_or(Ok(()), |fork| runtime.run_code(fork.0, waits))
         },
         go: |word| {
             let runtime = known().ok_or(io::ErrorKind::NotFound)?;
