@@ -111,7 +111,9 @@ impl Builder {
         };
         let mut files: Vec<InputFile> = Vec::new();
         for step in &build.steps {
-            let step = step_plan(plan, build, step.clone(), files, seed.as_ref());
+            let mut step = step_plan(plan, build, step.clone(), files, seed.as_ref());
+            step.env.extend(build.more_env.clone());
+            step.files.extend(build.more_files.iter().cloned());
             let mut result = execute(&step, &cells, cancelled.as_mut()).await?;
             if !matches!(result.outcome, Outcome::Exited { code: 0, .. }) {
                 return Ok(Built::Failed(Box::new(failure(result, build, started))));

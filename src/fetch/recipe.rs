@@ -71,6 +71,9 @@ pub enum Registry {
     PythonBuilds,
     /// Anywhere: `file` is the whole address.
     Url,
+    /// Go's modules. No recipe takes from there.
+    #[serde(skip)]
+    Go,
 }
 
 /// A relative path that stays inside: no `..`, no root, no odd bytes.
@@ -175,7 +178,7 @@ impl Archive {
                 &[("usr", ""), ("lib", "lib"), ("bin", "bin")]
             }
             Registry::PythonBuilds => &[("python", "")],
-            Registry::Pypi | Registry::Url => &[("", "")],
+            Registry::Pypi | Registry::Url | Registry::Go => &[("", "")],
         };
         let inside = |text: &str| Inside(PathBuf::from(text));
         let pairs = pairs.iter().map(|(from, to)| (inside(from), inside(to)));
@@ -250,6 +253,7 @@ impl fmt::Display for Registry {
             Self::Debian | Self::DebianSecurity => "Debian",
             Self::PythonBuilds => "uv's builds of CPython",
             Self::Url => "its own address",
+            Self::Go => "Go's module proxy",
         })
     }
 }

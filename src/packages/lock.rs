@@ -28,6 +28,7 @@ impl Lock {
         match ecosystem {
             Ecosystem::Pypi => requirements(text),
             Ecosystem::Npm => package_lock(text),
+            Ecosystem::Go => go_sum(text),
         }
     }
 
@@ -64,6 +65,15 @@ impl Lock {
             Ecosystem::Npm => {
                 let text = fs::read_to_string(tree.join("package-lock.json")).map_err(read)?;
                 Self::read(&text, ecosystem)
+            }
+            Ecosystem::Go => {
+                let own = fs::read_to_string(tree.join("go.mod")).map_err(read)?;
+                let version = own.lines().find(|it| it.starts_with("go "));
+                let sums = fs::read_to_string(tree.join("go.sum")).map_err(read)?;
+                Self::read(
+                    &format!("{}\n{sums}", version.unwrap_or_default()),
+                    ecosystem,
+                )
             }
         }
     }
@@ -210,6 +220,50 @@ fn package_lock(text: &str) -> Result<Lock, String> {
     }
 }
 
+/// The version of Go that the modules were chosen for, and a `go.sum`: for each module the hashes
+/// of its files, and of its `go.mod` alone where only that was looked at.
+fn go_sum(text: &str) -> Result<Lock, String> {
+    let (version, sums) = text.split_once('\n').unwrap_or((text, ""));
+    let number = version.trim_end().strip_prefix("go ");
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'.';
+    let number = number.filter(|it| it.bytes().all(plain));
+    let number = number.ok_or("it does not begin with a version of Go, as in `go 1.26.1`")?;
+    let (mut lines, mut installed) = (Vec::new(), Vec::new());
+    for line in sums.lines().filter(|it| !it.trim().is_empty()) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [path, version, hash] = words[..] else {
+            return Err("a line is not a module, a version and a hash".to_owned());
+        };
+        let (number, is_whole) = match version.strip_suffix("/go.mod") {
+            Some(number) => (number, false),
+            None => (version, true),
+        };
+        let text = format!("{path}@{number}");
+        Requirement::parse(&text, Ecosystem::Go).map_err(|it| it.to_string())?;
+        let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
+        let digest = hash.strip_prefix("h1:");
+        let is_hash = digest.is_some_and(|it| it.len() == 44 && it.bytes().all(is_base64));
+        if !number.starts_with('v') || !is_hash {
+            return Err(format!("`{text}` has no exact version or no hash"));
+        }
+        if is_whole {
+            installed.push(format!("{path}=={number}"));
+        }
+        lines.push(format!("{path} {version} {hash}\n"));
+    }
+    installed.sort();
+    installed.dedup();
+    lines.sort();
+    lines.dedup();
+    match installed.len() {
+        0 => Err("it names no package".to_owned()),
+        _ => Ok(Lock {
+            installed,
+            text: format!("go {number}\n{}", lines.concat()),
+        }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,6 +311,31 @@ mod tests {
         );
         fetched.pop();
         assert!(Lock::of_tree(folder.path(), Ecosystem::Pypi, &fetched).is_err());
+    }
+
+    #[test]
+    fn a_lock_of_go_has_modules_and_hashes_and_nothing_else() {
+        let hash = format!("h1:{}=", "A".repeat(43));
+        let good = format!(
+            "go 1.26.1\nb.c/d v1.0.0 {hash}\na.b/c v0.1.0-x+incompatible/go.mod {hash}\nb.c/d v1.0.0/go.mod {hash}\n"
+        );
+        let lock = Lock::read(&good, Ecosystem::Go).unwrap();
+        assert_eq!(lock.installed, ["b.c/d==v1.0.0"]);
+        assert!(lock.text.starts_with("go 1.26.1\na.b/c "), "{}", lock.text);
+        assert_eq!(Lock::read(&lock.text, Ecosystem::Go).unwrap(), lock);
+        for (from, to) in [
+            ("go 1.26.1", "module x"),
+            ("go 1.26.1", "go 1.26.1 ("),
+            ("b.c/d v1.0.0 ", "b.c/d v1.0.0/go.mod "),
+            ("b.c/d v1.0.0 ", "../d v1.0.0 "),
+            ("b.c/d v1.0.0 ", "b.c/d latest "),
+            ("b.c/d v1.0.0 ", "b.c/d v1.0.0 => ../x "),
+            ("h1:", "h2:"),
+            ("A=", "="),
+        ] {
+            let bad = good.replacen(from, to, 1);
+            assert!(Lock::read(&bad, Ecosystem::Go).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub fn rewrite(
         (Ecosystem::Pypi, true) => simple_json(&page.text, &mut keep),
         (Ecosystem::Pypi, false) => Some(simple_html(&page.text, &mut keep)),
         (Ecosystem::Npm, _) => packument(&page.text, &mut keep),
+        // Its answers lead nowhere.
+        (Ecosystem::Go, _) => None,
     }
 }
 
@@ -111,6 +113,7 @@ pub fn first_upload(page: &Page, ecosystem: Ecosystem) -> Option<String> {
             let times = files.filter_map(|file| file["upload-time"].as_str());
             times.min().map(str::to_owned)
         }
+        (Ecosystem::Go, _) => None,
         (Ecosystem::Npm, _) => {
             let page: Value = serde_json::from_str(&page.text).ok()?;
             // With `created` among them, on most registries.

@@ -79,6 +79,7 @@ impl Upstream {
             // A scope's slash is a part of the name.
             Ecosystem::Npm if whole => (name.replace('/', "%2F"), "application/json"),
             Ecosystem::Npm => (name.replace('/', "%2F"), NPM_TYPES),
+            Ecosystem::Go => return Err(Unanswered::NotFound(name.to_owned())),
         };
         let url = self.base.join(&path);
         let url = url.map_err(|_| Unanswered::NotFound(name.to_owned()))?;

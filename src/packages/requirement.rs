@@ -41,6 +41,7 @@ impl Requirement {
         match ecosystem {
             Ecosystem::Pypi => pypi(trimmed),
             Ecosystem::Npm => npm(trimmed),
+            Ecosystem::Go => go(trimmed),
         }
         .map_err(fail)
     }
@@ -56,7 +57,11 @@ impl Requirement {
 
     /// The name by which two ways to write it are the same.
     pub fn key(&self) -> String {
-        normal(&self.name)
+        // Paths are told apart letter by letter.
+        match self.name.contains('/') {
+            true => self.name.clone(),
+            false => normal(&self.name),
+        }
     }
 
     /// The versions, as npm's tools write them in a list of dependencies.
@@ -238,6 +243,41 @@ fn npm(text: &str) -> Result<Requirement, &'static str> {
         name: format!("{scope}{name}"),
         rest,
     })
+}
+
+/// A module or a package in one, by its path, and a version as `go get` reads it.
+fn go(text: &str) -> Result<Requirement, &'static str> {
+    let (path, version) = match text.split_once('@') {
+        Some((path, version)) => (path, Some(version)),
+        None => (text, None),
+    };
+    let (host, _) = path.split_once('/').unwrap_or((path, ""));
+    if !host.contains('.') || !path.split('/').all(is_path_part) {
+        return Err("it must be a module's path, as in `github.com/google/uuid`");
+    }
+    let rest = match version {
+        Some(version) => {
+            let bare = version.trim_start_matches(['<', '>', '=']);
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._+-".contains(&byte);
+            let first = bare.starts_with(|c: char| c.is_ascii_alphanumeric());
+            if !first || !bare.bytes().all(plain) || version.len() - bare.len() > 2 {
+                return Err("its version is none, as in `github.com/google/uuid@v1.6.0`");
+            }
+            format!("@{version}")
+        }
+        None => String::new(),
+    };
+    Ok(Requirement {
+        name: path.to_owned(),
+        rest,
+    })
+}
+
+/// One element of a module's path.
+fn is_path_part(part: &str) -> bool {
+    let first = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '~';
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._~+-".contains(c);
+    part.starts_with(first) && part.chars().all(plain) && !part.ends_with('.')
 }
 
 fn is_name(c: char) -> bool {

@@ -1,5 +1,5 @@
 //! What a program or a file says that it needs, in so many words: the block of a
-//! Python script (PEP 723), and a list of requirements.
+//! Python script (PEP 723), a list of requirements, and a module's `go.mod`.
 
 use serde::Deserialize;
 
@@ -92,6 +92,44 @@ pub fn list(file: &str, text: &str, ecosystem: Ecosystem) -> Result<Vec<Requirem
     Ok(found)
 }
 
+/// A module's own path and what it requires. Only that: what a `go.mod` replaces or excludes is
+/// said of files and machines that are not here.
+pub fn go_mod(file: &str, text: &str) -> Result<(Option<String>, Vec<Requirement>), BadList> {
+    let (mut own, mut found, mut block) = (None, Vec::new(), None);
+    for (at, line) in text.lines().enumerate() {
+        let line = line.split("//").next().unwrap_or_default();
+        let words: Vec<&str> = line
+            .split_whitespace()
+            .map(|it| it.trim_matches('"'))
+            .collect();
+        let required = match (block, words.as_slice()) {
+            (None, [word, "("]) => {
+                block = Some(*word);
+                continue;
+            }
+            (Some(_), [")"]) => {
+                block = None;
+                continue;
+            }
+            (None, ["module", path]) => {
+                own = Some((*path).to_owned());
+                continue;
+            }
+            (None, ["require", path, version]) | (Some("require"), [path, version]) => {
+                format!("{path}@{version}")
+            }
+            _ => continue,
+        };
+        let parsed = Requirement::parse(&required, Ecosystem::Go);
+        found.push(parsed.map_err(|source| BadList::Line {
+            file: file.to_owned(),
+            line: at + 1,
+            source,
+        })?);
+    }
+    Ok((own, found))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,6 +163,19 @@ mod tests {
             block("# /// script\n# dependencies = ['-e .']\n# ///"),
             Err(BadList::InBlock(_))
         ));
+    }
+
+    #[test]
+    fn a_go_mod_says_what_it_is_and_what_it_requires() {
+        let text = "module example.com/own // ours\n\ngo 1.22\n\nrequire a.b/c v1.0.0\nrequire (\n\td.e/f/v2 v2.1.0 // indirect\n)\nreplace a.b/c => ../c\nexclude (\n\tg.h/i v1.0.0\n)\n";
+        let (own, found) = go_mod("go.mod", text).unwrap();
+        assert_eq!(own.as_deref(), Some("example.com/own"));
+        assert_eq!(names(&found), ["a.b/c@v1.0.0", "d.e/f/v2@v2.1.0"]);
+        let error = go_mod("go.mod", "module x\nrequire ../a v1.0.0\n").unwrap_err();
+        assert!(
+            error.to_string().starts_with("line 2 of go.mod: "),
+            "{error}"
+        );
     }
 
     #[test]

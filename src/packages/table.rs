@@ -20,6 +20,8 @@ pub fn is_own(ecosystem: Ecosystem, module: &str) -> bool {
     let own = match ecosystem {
         Ecosystem::Pypi => PYTHON_OWN,
         Ecosystem::Npm => NODE_OWN,
+        // What is not Go's own begins with a host.
+        Ecosystem::Go => return !module.split('/').next().is_some_and(|it| it.contains('.')),
     };
     own.lines().any(|line| line == module)
 }
@@ -62,8 +64,8 @@ pub fn lookalikes(ecosystem: Ecosystem, name: &str) -> Vec<&'static str> {
 pub fn rows(ecosystem: Ecosystem) -> impl Iterator<Item = (&'static str, &'static str)> {
     let text = match ecosystem {
         Ecosystem::Pypi => PYPI,
-        // An import of npm is its package's name.
-        Ecosystem::Npm => "",
+        // An import is its package's name.
+        Ecosystem::Npm | Ecosystem::Go => "",
     };
     text.lines().filter_map(|line| line.split_once(','))
 }

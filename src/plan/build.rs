@@ -28,6 +28,9 @@ pub struct Build {
     pub tools: Vec<PathBuf>,
     pub compile: Compile,
     pub warm_up: Option<WarmUp>,
+    /// What the program's packages add: to the environment, and to the files beside it.
+    pub more_env: BTreeMap<String, String>,
+    pub more_files: Vec<InputFile>,
 }
 
 /// How the tool chain's own cache is filled, once.
@@ -88,6 +91,8 @@ pub fn plan(
             .collect(),
         compile: compile.clone(),
         warm_up,
+        more_env: BTreeMap::new(),
+        more_files: Vec::new(),
     })
 }
 

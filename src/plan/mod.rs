@@ -202,10 +202,14 @@ impl RunPlan {
         };
         let tree = format!("{}/{}", crate::packages::IN_CELL, set.tree);
         let fill = |text: &String| text.replace("{packages}", &tree);
+        let (env, files) = match &mut plan.build {
+            Some(build) => (&mut build.more_env, &mut build.more_files),
+            None => (&mut plan.env, &mut plan.files),
+        };
         for (name, value) in &packages.how.env {
             let value = fill(value);
             // What the caller set stays, behind ours.
-            let entry = plan.env.entry(name.clone());
+            let entry = env.entry(name.clone());
             entry
                 .and_modify(|own| *own = format!("{value}:{own}"))
                 .or_insert(value);
@@ -218,8 +222,8 @@ impl RunPlan {
                 mode: 0o777,
             };
             // A program that brings its own has its own.
-            if !plan.files.iter().any(|file| file.is_in_the_way_of(&link)) {
-                plan.files.push(link);
+            if !self.files.iter().any(|file| file.is_in_the_way_of(&link)) {
+                files.push(link);
             }
         }
         plan

@@ -120,3 +120,40 @@ fn nothing_that_an_installer_could_take_for_more_than_a_package_is_one() {
         assert_eq!(npm(text), None, "{text}");
     }
 }
+
+#[test]
+fn what_people_write_for_go_is_understood_and_nothing_else() {
+    for text in [
+        "github.com/google/uuid",
+        "github.com/google/uuid@v1.6.0",
+        "github.com/BurntSushi/toml@latest",
+        "gopkg.in/yaml.v3@<v3.1",
+        "golang.org/x/exp@v0.0.0-20240101000000-0123456789ab",
+        "example.com",
+    ] {
+        let parsed = Requirement::parse(text, Ecosystem::Go).expect(text);
+        assert_eq!(parsed.to_string(), text);
+    }
+    for text in [
+        "uuid",
+        "fmt",
+        "./x.y",
+        "../x",
+        "a.b//c",
+        "a.b/../c",
+        "a.b/c/",
+        "/a.b/c",
+        "-a.b/c",
+        "a.b/-c",
+        "https://a.b/c",
+        "a.b/c@",
+        "a.b/c@../x",
+        "a.b/c@-x",
+        "a.b/c@v1 x",
+        "a.b/c d",
+        "a.b/c@<<<v1",
+        "a.b/c@v1@v2",
+    ] {
+        assert!(Requirement::parse(text, Ecosystem::Go).is_err(), "{text}");
+    }
+}

@@ -1,4 +1,4 @@
-//! A registry of the test's own: PyPI's pages and npm's, and what is in them.
+//! A registry of the test's own: PyPI's pages, npm's and Go's, and what is in them.
 
 use std::io::{Cursor, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -26,6 +26,34 @@ impl Registry {
 
     pub fn npm(&self) -> String {
         format!("{}/npm", self.server.address)
+    }
+
+    pub fn go(&self) -> String {
+        format!("{}/go", self.server.address)
+    }
+
+    /// Adds a version of a Go module, and what it requires.
+    pub fn add_module(&self, path: &str, version: &str, code: &str, requires: &str) {
+        let own = format!("module {path}\n\ngo 1.17\n{requires}");
+        let inside = |name: &str| format!("{path}@{version}/{name}");
+        let files = [
+            (inside("go.mod"), own.clone()),
+            (inside("code.go"), code.to_owned()),
+        ];
+        let info = format!("{{\"Version\":\"{version}\",\"Time\":\"2020-01-01T00:00:00Z\"}}");
+        self.server.with(|state| {
+            let base = format!("/go/{path}/@v");
+            let list = state.files.entry(format!("{base}/list")).or_default();
+            list.extend_from_slice(format!("{version}\n").as_bytes());
+            let mut add = |ending: &str, bytes: Vec<u8>| {
+                state
+                    .files
+                    .insert(format!("{base}/{version}.{ending}"), bytes);
+            };
+            add("info", info.into_bytes());
+            add("mod", own.into_bytes());
+            add("zip", zip(&files));
+        });
     }
 
     /// Adds a wheel, first uploaded at that moment.
