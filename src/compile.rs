@@ -113,7 +113,10 @@ impl Builder {
         for step in &build.steps {
             let mut step = step_plan(plan, build, step.clone(), files, seed.as_ref());
             step.env.extend(build.more_env.clone());
-            step.files.extend(build.more_files.iter().cloned());
+            let more = &build.more_files;
+            step.files
+                .retain(|file| !more.iter().any(|it| it.is_in_the_way_of(file)));
+            step.files.extend(more.iter().cloned());
             let mut result = execute(&step, &cells, cancelled.as_mut()).await?;
             if !matches!(result.outcome, Outcome::Exited { code: 0, .. }) {
                 return Ok(Built::Failed(Box::new(failure(result, build, started))));

@@ -21,11 +21,12 @@ use hyper_util::rt::TokioIo;
 use reqwest::Url;
 use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
+use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 
 use self::body::{Body, Pieces};
 use super::pages::{Listed, rewrite};
-use super::registry::{Unanswered, Upstream, reason};
+use super::registry::{Unanswered, Upstream, crate_path, reason};
 use super::requirement::{Ecosystem, Requirement};
 
 /// Where a cell finds it, on its own loopback.
@@ -39,6 +40,8 @@ const MOST_FILES: usize = 200_000;
 pub struct Gateway {
     upstream: Upstream,
     log: Mutex<Log>,
+    /// Where crates are, once it was asked.
+    place: OnceCell<String>,
     fetched: AtomicU64,
     tell: Box<dyn Fn(String) + Send + Sync>,
 }
@@ -63,6 +66,7 @@ impl Gateway {
         Arc::new(Self {
             upstream,
             log: Mutex::default(),
+            place: OnceCell::new(),
             fetched: AtomicU64::new(0),
             tell: Box::new(tell),
         })
@@ -72,7 +76,9 @@ impl Gateway {
     pub fn index(&self) -> String {
         match self.upstream.ecosystem {
             Ecosystem::Pypi => format!("http://127.0.0.1:{PORT}/simple"),
-            Ecosystem::Npm | Ecosystem::Go => format!("http://127.0.0.1:{PORT}/"),
+            Ecosystem::Npm | Ecosystem::Go | Ecosystem::Crates => {
+                format!("http://127.0.0.1:{PORT}/")
+            }
         }
     }
 
@@ -114,6 +120,7 @@ impl Gateway {
             .and_then(|it| it.split_once('/'));
         let answered = match (self.upstream.ecosystem, listed) {
             (Ecosystem::Go, _) => self.clone().of_module(path, &request).await,
+            (Ecosystem::Crates, _) => self.clone().of_crate(path, &request).await,
             (_, Some((number, file))) => self.clone().file(number, file, &request).await,
             (_, None) => self.page(path).await,
         };
@@ -144,7 +151,7 @@ impl Gateway {
         let ecosystem = self.upstream.ecosystem;
         let name = match ecosystem {
             Ecosystem::Pypi => path.strip_prefix("/simple/").unwrap_or_default(),
-            Ecosystem::Npm | Ecosystem::Go => path.strip_prefix('/').unwrap_or_default(),
+            _ => path.strip_prefix('/').unwrap_or_default(),
         };
         let name = name
             .trim_end_matches('/')
@@ -172,7 +179,7 @@ impl Gateway {
         let kind = match (ecosystem, page.is_json) {
             (Ecosystem::Pypi, true) => "application/vnd.pypi.simple.v1+json",
             (Ecosystem::Pypi, false) => "text/html",
-            (Ecosystem::Npm | Ecosystem::Go, _) => "application/json",
+            _ => "application/json",
         };
         let mut response = Response::new(Body::whole(text));
         let headers = response.headers_mut();
@@ -229,6 +236,39 @@ impl Gateway {
             }
             answered => answered,
         }
+    }
+
+    /// What cargo asks an index for: where files are, a crate's page, and a version's file.
+    async fn of_crate(
+        self: Arc<Self>,
+        path: &str,
+        request: &Request<Incoming>,
+    ) -> Result<Response<Body>, Unanswered> {
+        if path == "/config.json" {
+            let config = format!("{{\"dl\":\"http://127.0.0.1:{PORT}/dl\"}}");
+            return Ok(Response::new(Body::whole(config)));
+        }
+        let name = path.rsplit('/').next().unwrap_or_default();
+        // The same grammar as for callers.
+        let is_crate = |text: &str| Requirement::parse(text, Ecosystem::Crates).is_ok();
+        if let Some(rest) = path.strip_prefix("/dl/")
+            && let [name, version, "download"] = rest.split('/').collect::<Vec<_>>()[..]
+            && is_crate(&format!("{name}@{version}"))
+            && !name.contains('[')
+        {
+            let asked = self.place.get_or_try_init(|| self.upstream.crate_place());
+            let Some(url) = self.upstream.crate_url(asked.await?, name, version) else {
+                return Ok(plain(StatusCode::NOT_FOUND, "the index leads elsewhere"));
+            };
+            let file = format!("{name}-{version}.crate");
+            return self.send(url, Some(file), request).await;
+        }
+        let is_bare = !name.contains(['[', '@']) && is_crate(name);
+        if !is_bare || path[1..] != crate_path(name) {
+            return Ok(plain(StatusCode::NOT_FOUND, "not the path of a crate"));
+        }
+        let page = self.upstream.page(name, false).await?;
+        Ok(Response::new(Body::whole(page.text)))
     }
 
     /// Passes a file on. One with a `name` is a package itself, and told of.

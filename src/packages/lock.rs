@@ -29,6 +29,7 @@ impl Lock {
             Ecosystem::Pypi => requirements(text),
             Ecosystem::Npm => package_lock(text),
             Ecosystem::Go => go_sum(text),
+            Ecosystem::Crates => cargo_lock(text),
         }
     }
 
@@ -65,6 +66,16 @@ impl Lock {
             Ecosystem::Npm => {
                 let text = fs::read_to_string(tree.join("package-lock.json")).map_err(read)?;
                 Self::read(&text, ecosystem)
+            }
+            Ecosystem::Crates => {
+                let list = fs::read_to_string(tree.join("Cargo.toml")).map_err(read)?;
+                let wanted = list.lines().filter(|it| it.starts_with("# "));
+                let wanted: String = wanted.map(|it| format!("{it}\n")).collect();
+                let lock = fs::read_to_string(tree.join("Cargo.lock")).map_err(read)?;
+                // Cargo's own first lines are no wishes.
+                let own = lock.lines().skip_while(|it| it.starts_with('#'));
+                let own: String = own.map(|it| format!("{it}\n")).collect();
+                Self::read(&format!("{wanted}{own}"), ecosystem)
             }
             Ecosystem::Go => {
                 let own = fs::read_to_string(tree.join("go.mod")).map_err(read)?;
@@ -264,6 +275,77 @@ fn go_sum(text: &str) -> Result<Lock, String> {
     }
 }
 
+/// What was asked for, a crate to a comment, and cargo's own file. SECURITY: an entry could be of
+/// any registry or folder, and the cell reaches none but ours; all are of one registry, with a hash.
+fn cargo_lock(text: &str) -> Result<Lock, String> {
+    let (mut wanted, mut body) = (Vec::new(), String::new());
+    for line in text.lines() {
+        match line.strip_prefix("# ") {
+            Some(line) => {
+                let parsed = Requirement::parse(line, Ecosystem::Crates);
+                wanted.push(parsed.map_err(|it| it.to_string())?.to_string());
+            }
+            None => body += &format!("{line}\n"),
+        }
+    }
+    let file: CargoLock = toml::from_str(&body).map_err(|it| it.message().to_owned())?;
+    wanted.sort();
+    wanted.dedup();
+    let mut written: String = wanted.iter().map(|it| format!("# {it}\n")).collect();
+    written += &format!("version = {}\n", file.version);
+    let mut installed = Vec::new();
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.+ ".contains(&byte);
+    let sources = file.package.iter().filter_map(|it| it.source.as_ref());
+    let source = sources.clone().next().ok_or("it names no package")?;
+    let is_index = source.starts_with("registry+") && !source.contains(['"', '\\', '\n']);
+    let is_hash = |it: &String| it.len() == 64 && it.bytes().all(|it| it.is_ascii_hexdigit());
+    for package in &file.package {
+        let (name, version) = (&package.name, &package.version);
+        let is_own = package.source.is_none() && name == "main";
+        let is_kept = package.source.as_ref() == Some(source)
+            && is_index
+            && package.checksum.as_ref().is_some_and(is_hash);
+        let words = package.dependencies.iter().chain([name, version]);
+        let exact = Requirement::parse(&format!("{name}@={version}"), Ecosystem::Crates);
+        if exact.is_err() || !words.clone().all(|it| it.bytes().all(plain)) || !(is_own || is_kept)
+        {
+            return Err("an entry is not a crate of the index with its hash".to_owned());
+        }
+        written += &format!("\n[[package]]\nname = \"{name}\"\nversion = \"{version}\"\n");
+        if let (Some(source), Some(checksum)) = (&package.source, &package.checksum) {
+            written += &format!("source = \"{source}\"\nchecksum = \"{checksum}\"\n");
+            installed.push(format!("{name}=={version}"));
+        }
+        let needs = package.dependencies.iter();
+        let needs: String = needs.map(|it| format!(" \"{it}\",\n")).collect();
+        if !needs.is_empty() {
+            written += &format!("dependencies = [\n{needs}]\n");
+        }
+    }
+    installed.sort();
+    Ok(Lock {
+        installed,
+        text: written,
+    })
+}
+
+#[derive(serde::Deserialize)]
+struct CargoLock {
+    version: u32,
+    package: Vec<CargoPackage>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CargoPackage {
+    name: String,
+    version: String,
+    source: Option<String>,
+    checksum: Option<String>,
+    #[serde(default)]
+    dependencies: Vec<String>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -335,6 +417,33 @@ mod tests {
         ] {
             let bad = good.replacen(from, to, 1);
             assert!(Lock::read(&bad, Ecosystem::Go).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_lock_of_cargo_has_crates_of_one_index_and_nothing_else() {
+        let good = format!(
+            "# rand@0.8\nversion = 4\n\n[[package]]\nname = \"main\"\nversion = \"0.0.0\"\ndependencies = [\n \"rand\",\n]\n\n[[package]]\nname = \"rand\"\nversion = \"0.8.5\"\nsource = \"registry+https://i.example\"\nchecksum = \"{}\"\n",
+            hash("a")
+        );
+        let lock = Lock::read(&good, Ecosystem::Crates).unwrap();
+        assert_eq!(
+            (&lock.text, &lock.installed),
+            (&good, &vec!["rand==0.8.5".to_owned()])
+        );
+        for (from, to) in [
+            ("# rand@0.8", "# rand@../x"),
+            ("# rand@0.8", "rand@0.8"),
+            ("registry+", "git+"),
+            ("source = ", "other = "),
+            ("checksum = \"a", "checksum = \""),
+            ("name = \"rand\"", "name = \"../rand\""),
+            ("name = \"main\"", "name = \"other\""),
+            ("\"0.8.5\"", "\"x\""),
+            (" \"rand\",", " \"rand (path+file:///x)\","),
+        ] {
+            let bad = good.replacen(from, to, 1);
+            assert!(Lock::read(&bad, Ecosystem::Crates).is_err(), "{bad}");
         }
     }
 

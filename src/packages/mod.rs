@@ -16,6 +16,7 @@ mod pages;
 mod python;
 mod registry;
 mod requirement;
+mod rust;
 mod script;
 mod settings;
 mod store;

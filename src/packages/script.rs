@@ -1,5 +1,6 @@
 //! What a program or a file says that it needs, in so many words: the block of a
-//! Python script (PEP 723), a list of requirements, and a module's `go.mod`.
+//! Python script (PEP 723), a list of requirements, a module's `go.mod`, and
+//! `Cargo.toml`.
 
 use serde::Deserialize;
 
@@ -16,10 +17,36 @@ pub enum BadList {
     },
     #[error("line {line} of {file} is an option: only packages can be named there")]
     Option { file: String, line: usize },
+    #[error("{file} cannot be read: {why}")]
+    Unread { file: String, why: String },
+    #[error("{file}: `{name}` is not of the registry, by a name and versions alone")]
+    Elsewhere { file: String, name: String },
+    #[error("{file}: {source}")]
+    InFile {
+        file: String,
+        source: BadRequirement,
+    },
     #[error("the `# /// script` block of the program cannot be read: {0}")]
     Block(String),
     #[error("the `# /// script` block of the program: {0}")]
     InBlock(BadRequirement),
+}
+
+#[derive(Deserialize)]
+struct Manifest {
+    #[serde(default)]
+    dependencies: std::collections::BTreeMap<String, toml::Value>,
+}
+
+/// What we can do as a manifest says it. Features that are usual and not wanted are had too.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct CrateTable {
+    version: Option<String>,
+    #[serde(default)]
+    features: Vec<String>,
+    #[serde(rename = "default-features")]
+    _usual: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -130,6 +157,35 @@ pub fn go_mod(file: &str, text: &str) -> Result<(Option<String>, Vec<Requirement
     Ok((own, found))
 }
 
+/// The `[dependencies]` of a `Cargo.toml`.
+pub fn cargo_toml(file: &str, text: &str) -> Result<Vec<Requirement>, BadList> {
+    let file = || file.to_owned();
+    let read = toml::from_str::<Manifest>(text);
+    let manifest = read.map_err(|error| BadList::Unread {
+        file: file(),
+        why: error.message().replace('\n', " "),
+    })?;
+    let mut found = Vec::new();
+    for (name, dependency) in manifest.dependencies {
+        let (versions, features) = match dependency {
+            toml::Value::String(versions) => (Some(versions), Vec::new()),
+            table => match table.try_into::<CrateTable>() {
+                Ok(table) => (table.version, table.features),
+                Err(_) => return Err(BadList::Elsewhere { file: file(), name }),
+            },
+        };
+        let features = match features.len() {
+            0 => String::new(),
+            _ => format!("[{}]", features.join(",")),
+        };
+        let versions = versions.map_or(String::new(), |it| format!("@{it}"));
+        let parsed = Requirement::parse(&format!("{name}{features}{versions}"), Ecosystem::Crates);
+        let file = file();
+        found.push(parsed.map_err(|source| BadList::InFile { file, source })?);
+    }
+    Ok(found)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,6 +232,24 @@ mod tests {
             error.to_string().starts_with("line 2 of go.mod: "),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_cargo_toml_names_crates_and_nothing_else() {
+        let text = "[package]\nname = 'x'\n[dependencies]\nrand = '0.8'\nserde = { version = '1', features = ['derive'], default-features = false }\n[dev-dependencies]\ny = { path = '.' }\n";
+        let found = cargo_toml("Cargo.toml", text).unwrap();
+        assert_eq!(names(&found), ["rand@0.8", "serde[derive]@1"]);
+        for line in [
+            "a = { path = '..' }",
+            "a = { git = 'https://x' }",
+            "a = '../x'",
+            "'a b' = '1'",
+            "a = {",
+            "a = 1",
+        ] {
+            let bad = format!("[dependencies]\n{line}\n");
+            assert!(cargo_toml("Cargo.toml", &bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub struct Settings {
     pypi: Option<String>,
     npm: Option<String>,
     go: Option<String>,
+    crates: Option<String>,
     /// Where installed packages are kept.
     pub folder: Option<PathBuf>,
     /// What they may take on disk.
@@ -43,6 +44,7 @@ pub struct Table {
     pypi: Option<String>,
     npm: Option<String>,
     go: Option<String>,
+    crates: Option<String>,
     folder: Option<PathBuf>,
     size: Option<String>,
     offline: bool,
@@ -71,6 +73,7 @@ impl Settings {
             pypi: variable("HOTCELL_PYPI_INDEX").or(table.pypi),
             npm: variable("HOTCELL_NPM_REGISTRY").or(table.npm),
             go: variable("HOTCELL_GO_PROXY").or(table.go),
+            crates: variable("HOTCELL_CRATES_INDEX").or(table.crates),
             folder: folder.or_else(|| Some(cache?.join("packages"))),
             size: table
                 .size
@@ -89,6 +92,7 @@ impl Settings {
             Ecosystem::Pypi => (&self.pypi, Registry::Pypi),
             Ecosystem::Npm => (&self.npm, Registry::Npm),
             Ecosystem::Go => (&self.go, Registry::Go),
+            Ecosystem::Crates => (&self.crates, Registry::Crates),
         };
         let text = own.clone().unwrap_or_else(|| registry_base(usual));
         let text = match ecosystem {
@@ -99,6 +103,8 @@ impl Settings {
                     .find(|it| it.trim().starts_with("http"))
                     .unwrap_or(&text)
             }
+            // As cargo writes it.
+            Ecosystem::Crates => text.trim_start_matches("sparse+"),
             _ => &text,
         };
         let text = format!("{}/", text.trim().trim_end_matches('/'));

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::python::{self, Need};
 use super::script::{self, BadList};
 use super::table::{self, Known};
-use super::{BadRequirement, Ecosystem, Requirement, go, javascript};
+use super::{BadRequirement, Ecosystem, Requirement, go, javascript, rust};
 use crate::language::Packages as How;
 use crate::request::{AskedPackages, FileSource, InputFile};
 
@@ -118,12 +118,15 @@ pub fn wishes(
             own_module = own;
             wishes.named.extend(required);
         }
+        (Ecosystem::Crates, Some((name, text))) => {
+            wishes.named.extend(script::cargo_toml(name, &text)?);
+        }
         (_, Some((name, text))) => wishes.named.extend(script::list(name, &text, how.from)?),
         (_, None) => {}
     }
     let block = match how.from {
         Ecosystem::Pypi => script::block(code.first().map_or("", AsRef::as_ref))?,
-        Ecosystem::Npm | Ecosystem::Go => None,
+        Ecosystem::Npm | Ecosystem::Go | Ecosystem::Crates => None,
     };
     match block {
         // A script that says what it needs has said all.
@@ -133,6 +136,7 @@ pub fn wishes(
             match how.from {
                 Ecosystem::Pypi => python_imports(code, &is_own, &present, &mut wishes),
                 Ecosystem::Npm => node_imports(code, &is_own, &mut wishes),
+                Ecosystem::Crates => rust_imports(code, &is_own, &mut wishes),
                 Ecosystem::Go => go_imports(code, &own_module, &mut wishes),
             }
         }
@@ -249,6 +253,24 @@ fn node_imports(code: &[impl AsRef<str>], is_own: &impl Fn(&str) -> bool, wishes
                 );
             }
         }
+    }
+}
+
+fn rust_imports(code: &[impl AsRef<str>], is_own: &impl Fn(&str) -> bool, wishes: &mut Wishes) {
+    const CRATES: Ecosystem = Ecosystem::Crates;
+    for name in rust::crates(code) {
+        if table::is_own(CRATES, name.text) || is_own(name.text) {
+            continue;
+        }
+        let (package, to) = match table::find(CRATES, name.text) {
+            Some((_, Known::Package(package))) => (package, &mut wishes.known),
+            // A path in an expression may be of anything that has a name.
+            None if name.is_used => (name.text, &mut wishes.guessed),
+            _ => continue,
+        };
+        let package = Requirement::parse(package, CRATES).ok();
+        let module = name.text.to_owned();
+        add(to, package.map(|package| Found { module, package }));
     }
 }
 

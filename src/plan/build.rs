@@ -96,6 +96,11 @@ pub fn plan(
     })
 }
 
+/// The program to be built, as its cell sees it.
+pub fn out() -> String {
+    format!("/workspace/{BUILD_FOLDER}/{OUT}")
+}
+
 /// The request's files that are built along with the program.
 pub fn sources(definition: &Definition, files: &[InputFile]) -> Vec<String> {
     let also = &definition.compile.also;

@@ -201,7 +201,21 @@ impl RunPlan {
             return plan;
         };
         let tree = format!("{}/{}", crate::packages::IN_CELL, set.tree);
-        let fill = |text: &String| text.replace("{packages}", &tree);
+        let file = self.source.path.as_str();
+        let fill = |text: &String| text.replace("{packages}", &tree).replace("{file}", file);
+        if let Some(build) = plan
+            .build
+            .as_mut()
+            .filter(|_| !packages.how.compile.is_empty())
+        {
+            let tool = packages.how.installers.iter().find(|it| it.beside);
+            let tool = tool.map_or("", |it| &it.tool);
+            let tool = Path::new(&self.runtime.program).with_file_name(tool);
+            let (tool, out) = (tool.to_string_lossy(), build::out());
+            let word = |word: &String| fill(word).replace("{tool}", &tool).replace("{out}", &out);
+            let steps = packages.how.compile.iter();
+            build.steps = steps.map(|it| it.iter().map(word).collect()).collect();
+        }
         let (env, files) = match &mut plan.build {
             Some(build) => (&mut build.more_env, &mut build.more_files),
             None => (&mut plan.env, &mut plan.files),
@@ -221,8 +235,13 @@ impl RunPlan {
                 source: FileSource::Link(fill(to).into()),
                 mode: 0o777,
             };
-            // A program that brings its own has its own.
-            if !self.files.iter().any(|file| file.is_in_the_way_of(&link)) {
+            // A program that brings its own has its own; a compiler has ours.
+            let own = InputFile::from_bytes(self.source.path.clone(), []);
+            let beside = self.files.iter().filter(|_| self.build.is_none());
+            if !beside
+                .chain([&own])
+                .any(|file| file.is_in_the_way_of(&link))
+            {
                 files.push(link);
             }
         }

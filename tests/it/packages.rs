@@ -7,6 +7,7 @@ mod go;
 mod hostile;
 mod real;
 pub mod registry;
+mod rust;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -55,7 +56,8 @@ pub fn command(hotcell: &Hotcell, registry: &Registry, installer: Option<&Path>)
     command
         .env("HOTCELL_PYPI_INDEX", registry.pypi())
         .env("HOTCELL_NPM_REGISTRY", registry.npm())
-        .env("HOTCELL_GO_PROXY", registry.go());
+        .env("HOTCELL_GO_PROXY", registry.go())
+        .env("HOTCELL_CRATES_INDEX", registry.crates());
     if let Some(folder) = installer {
         command.env("PATH", format!("{}/bin:{PATH}", folder.display()));
     }

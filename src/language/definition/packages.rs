@@ -13,6 +13,7 @@ pub enum Ecosystem {
     Pypi,
     Npm,
     Go,
+    Crates,
 }
 
 /// `[packages]` of a definition. In all of it `{packages}` is the folder of the installed
@@ -32,9 +33,13 @@ pub struct Packages {
     /// What a waiting runtime runs before such a program, instead.
     #[serde(default)]
     pub wake: String,
-    /// Links in its workspace, or its compiler's.
+    /// Links in its workspace, or its compiler's; `{file}` is the program's own.
     #[serde(default)]
     pub links: BTreeMap<CellPath, String>,
+    /// What builds a program with packages, instead of the way's own steps: `{tool}` is the
+    /// installer beside the runtime, `{out}` the program to be built.
+    #[serde(default)]
+    pub compile: Vec<Vec<String>>,
     /// For each of the two steps: seconds, and MiB.
     #[serde(default = "usual_timeout")]
     pub timeout: u32,

@@ -2,7 +2,7 @@
 
 use crate::packages::Wishes;
 use crate::packages::lock::Lock;
-use crate::packages::requirement::Ecosystem;
+use crate::packages::requirement::{Ecosystem, Requirement};
 use crate::request::{CellPath, InputFile};
 
 /// What an installer is given.
@@ -44,6 +44,7 @@ pub fn wishes(ecosystem: Ecosystem, wishes: &Wishes, with_optional: bool) -> Fil
             let dependencies = pairs.collect::<serde_json::Map<String, serde_json::Value>>();
             Files::new("out/tree/package.json", package_json(dependencies.into()))
         }
+        Ecosystem::Crates => Files::new("out/tree/Cargo.toml", cargo_toml(&wanted)),
         Ecosystem::Go => {
             let own = "package main\n".to_owned();
             let imports = wishes.known.iter().map(|it| it.package.name());
@@ -71,6 +72,12 @@ pub fn lock(ecosystem: Ecosystem, lock: &Lock) -> Files {
             let list = package_json(read["packages"][""]["dependencies"].clone());
             Files::new("out/tree/package-lock.json", text).with("out/tree/package.json", list)
         }
+        Ecosystem::Crates => {
+            let lines = lock.text.lines().filter_map(|it| it.strip_prefix("# "));
+            let wanted = lines.filter_map(|it| Requirement::parse(it, ecosystem).ok());
+            let list = cargo_toml(&wanted.collect::<Vec<_>>());
+            Files::new("out/tree/Cargo.toml", list).with("out/tree/Cargo.lock", text)
+        }
         Ecosystem::Go => {
             let (version, sums) = lock.text.split_once('\n').unwrap_or_default();
             let pairs = lock.installed.iter().filter_map(|it| it.split_once("=="));
@@ -81,6 +88,21 @@ pub fn lock(ecosystem: Ecosystem, lock: &Lock) -> Files {
             Files::new("out/tree/go.mod", list).with("out/tree/go.sum", sums)
         }
     }
+}
+
+/// The package that a program is built as, with what it was made from for the lock.
+fn cargo_toml(wanted: &[Requirement]) -> String {
+    let asked: String = wanted.iter().map(|it| format!("# {it}\n")).collect();
+    let line = |it: &Requirement| {
+        let features: Vec<String> = it.extras().map(|it| format!("\"{it}\"")).collect();
+        let (name, versions, features) = (it.name(), it.versions(), features.join(", "));
+        format!("{name} = {{ version = \"{versions}\", features = [{features}] }}\n")
+    };
+    let lines: String = wanted.iter().map(line).collect();
+    format!(
+        "{asked}[package]\nname = \"main\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\n\
+        [[bin]]\nname = \"main\"\npath = \"main.rs\"\n\n[dependencies]\n{lines}"
+    )
 }
 
 fn package_json(dependencies: serde_json::Value) -> String {

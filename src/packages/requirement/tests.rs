@@ -157,3 +157,44 @@ fn what_people_write_for_go_is_understood_and_nothing_else() {
         assert!(Requirement::parse(text, Ecosystem::Go).is_err(), "{text}");
     }
 }
+
+#[test]
+fn what_people_write_for_cargo_is_understood_and_nothing_else() {
+    let parse = |text| Requirement::parse(text, Ecosystem::Crates);
+    for text in [
+        "rand",
+        "rand@0.8",
+        "serde[derive]@^1",
+        "tokio[rt,macros]@>=1.2, <2",
+        "serde_json@=1.0.0-rc.1+x",
+    ] {
+        assert_eq!(parse(text).expect(text).to_string(), text);
+    }
+    let tokio = parse("tokio[rt,macros]@1").expect("a crate");
+    assert_eq!(
+        (tokio.versions(), tokio.extras().collect::<Vec<_>>()),
+        ("1", vec!["rt", "macros"])
+    );
+    for text in [
+        "",
+        "1a",
+        "a b",
+        "a.b",
+        "a/b",
+        "-a",
+        "a@",
+        "a@x",
+        "a@1\"",
+        "a@git+https://x",
+        "a@../b",
+        "a[",
+        "a[]",
+        "a[b]c",
+        "a[\"b]",
+        "a = '1'",
+        "a@1]",
+        "a\nb",
+    ] {
+        assert!(parse(text).is_err(), "{text}");
+    }
+}

@@ -1,4 +1,4 @@
-//! A registry of the test's own: PyPI's pages, npm's and Go's, and what is in them.
+//! A registry of the test's own: PyPI's pages, npm's, Go's and cargo's, and what is in them.
 
 use std::io::{Cursor, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -53,6 +53,28 @@ impl Registry {
             add("info", info.into_bytes());
             add("mod", own.into_bytes());
             add("zip", zip(&files));
+        });
+    }
+
+    pub fn crates(&self) -> String {
+        format!("{}/crates", self.server.address)
+    }
+
+    /// Adds a version of a crate, first published at that moment, with what it depends on.
+    pub fn add_crate(&self, name: &str, version: &str, published: &str, file: &[u8], needs: &str) {
+        let hash = hex(&Sha256::digest(file));
+        let line = format!(
+            "{{\"name\":\"{name}\",\"vers\":\"{version}\",\"deps\":[{needs}],\"cksum\":\"{hash}\",\"features\":{{}},\"yanked\":false,\"pubtime\":\"{published}\"}}\n"
+        );
+        let config = format!("{{\"dl\":\"{}/dl\"}}", self.crates());
+        let page = format!("/crates/{}/{}/{name}", &name[..2], &name[2..4]);
+        self.server.with(|state| {
+            let page = state.files.entry(page).or_default();
+            page.extend_from_slice(line.as_bytes());
+            let place = format!("/crates/dl/{name}/{version}/download");
+            state.files.insert(place, file.to_vec());
+            let place = "/crates/config.json".to_owned();
+            state.files.insert(place, config.into_bytes());
         });
     }
 
