@@ -264,7 +264,7 @@ impl Gateway {
             return self.send(url, Some(file), request).await;
         }
         let is_bare = !name.contains(['[', '@']) && is_crate(name);
-        if !is_bare || path[1..] != crate_path(name) {
+        if !is_bare || path.strip_prefix('/') != Some(&crate_path(name)) {
             return Ok(plain(StatusCode::NOT_FOUND, "not the path of a crate"));
         }
         let page = self.upstream.page(name, false).await?;

@@ -41,6 +41,13 @@ impl Lock {
         fetched: &[(String, String)],
     ) -> Result<Self, String> {
         let read = |error: io::Error| format!("what was installed cannot be read: {error}");
+        let text = |name: &str| -> Result<String, String> {
+            let path = tree.join(name);
+            match fs::metadata(&path).map_err(read)?.len() {
+                length if length > LONGEST as u64 => Err(format!("its {name} is too long")),
+                _ => fs::read_to_string(&path).map_err(read),
+            }
+        };
         match ecosystem {
             Ecosystem::Pypi => {
                 let mut text = String::new();
@@ -63,24 +70,21 @@ impl Lock {
                 }
                 Self::read(&text, ecosystem)
             }
-            Ecosystem::Npm => {
-                let text = fs::read_to_string(tree.join("package-lock.json")).map_err(read)?;
-                Self::read(&text, ecosystem)
-            }
+            Ecosystem::Npm => Self::read(&text("package-lock.json")?, ecosystem),
             Ecosystem::Crates => {
-                let list = fs::read_to_string(tree.join("Cargo.toml")).map_err(read)?;
+                let list = text("Cargo.toml")?;
                 let wanted = list.lines().filter(|it| it.starts_with("# "));
                 let wanted: String = wanted.map(|it| format!("{it}\n")).collect();
-                let lock = fs::read_to_string(tree.join("Cargo.lock")).map_err(read)?;
+                let lock = text("Cargo.lock")?;
                 // Cargo's own first lines are no wishes.
                 let own = lock.lines().skip_while(|it| it.starts_with('#'));
                 let own: String = own.map(|it| format!("{it}\n")).collect();
                 Self::read(&format!("{wanted}{own}"), ecosystem)
             }
             Ecosystem::Go => {
-                let own = fs::read_to_string(tree.join("go.mod")).map_err(read)?;
+                let own = text("go.mod")?;
                 let version = own.lines().find(|it| it.starts_with("go "));
-                let sums = fs::read_to_string(tree.join("go.sum")).map_err(read)?;
+                let sums = text("go.sum")?;
                 Self::read(
                     &format!("{}\n{sums}", version.unwrap_or_default()),
                     ecosystem,

@@ -157,7 +157,7 @@ impl Upstream {
 pub fn crate_path(name: &str) -> String {
     let name = name.to_ascii_lowercase();
     match name.len() {
-        1 | 2 => format!("{}/{name}", name.len()),
+        0..=2 => format!("{}/{name}", name.len()),
         3 => format!("3/{}/{name}", &name[..1]),
         _ => format!("{}/{}/{name}", &name[..2], &name[2..4]),
     }

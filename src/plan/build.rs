@@ -74,16 +74,7 @@ pub fn plan(
     Some(Build {
         steps: steps(names),
         env: env.clone().into_iter().chain(compile.env.clone()).collect(),
-        limits: Limits {
-            memory,
-            cpus: run.cpus.max(2.0),
-            cpu_seconds: 2 * timeout.as_secs() + 1,
-            tasks: run.tasks.max(256),
-            workspace: memory / 4 * 3,
-            workspace_inodes: run.workspace_inodes,
-            tmp: memory / 2,
-            ..run.clone()
-        },
+        limits: limits(run, memory, timeout),
         timeout,
         tools: [names.runtime.path.clone()]
             .into_iter()
@@ -94,6 +85,29 @@ pub fn plan(
         more_env: BTreeMap::new(),
         more_files: Vec::new(),
     })
+}
+
+impl Build {
+    /// Has it last this long and take so many MiB, if that is more than it may already.
+    pub fn extend(&mut self, run: &Limits, seconds: u32, memory: u32) {
+        let seconds = seconds.max(self.compile.timeout);
+        let memory = memory.max(self.compile.memory);
+        self.timeout = Duration::from_secs(seconds.into());
+        self.limits = limits(run, u64::from(memory) << 20, self.timeout);
+    }
+}
+
+fn limits(run: &Limits, memory: u64, timeout: Duration) -> Limits {
+    Limits {
+        memory,
+        cpus: run.cpus.max(2.0),
+        cpu_seconds: 2 * timeout.as_secs() + 1,
+        tasks: run.tasks.max(256),
+        workspace: memory / 4 * 3,
+        workspace_inodes: run.workspace_inodes,
+        tmp: memory / 2,
+        ..run.clone()
+    }
 }
 
 /// The program to be built, as its cell sees it.

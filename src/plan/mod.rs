@@ -217,7 +217,10 @@ impl RunPlan {
             build.steps = steps.map(|it| it.iter().map(word).collect()).collect();
         }
         let (env, files) = match &mut plan.build {
-            Some(build) => (&mut build.more_env, &mut build.more_files),
+            Some(build) => {
+                build.extend(&self.limits, packages.how.timeout, packages.how.memory);
+                (&mut build.more_env, &mut build.more_files)
+            }
             None => (&mut plan.env, &mut plan.files),
         };
         for (name, value) in &packages.how.env {

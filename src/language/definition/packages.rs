@@ -40,7 +40,7 @@ pub struct Packages {
     /// installer beside the runtime, `{out}` the program to be built.
     #[serde(default)]
     pub compile: Vec<Vec<String>>,
-    /// For each of the two steps: seconds, and MiB.
+    /// For an install, and for a build with packages if `[compile]` has less: seconds, and MiB.
     #[serde(default = "usual_timeout")]
     pub timeout: u32,
     #[serde(default = "usual_memory")]
