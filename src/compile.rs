@@ -111,7 +111,12 @@ impl Builder {
         };
         let mut files: Vec<InputFile> = Vec::new();
         for step in &build.steps {
-            let step = step_plan(plan, build, step.clone(), files, seed.as_ref());
+            let mut step = step_plan(plan, build, step.clone(), files, seed.as_ref());
+            step.env.extend(build.more_env.clone());
+            let more = &build.more_files;
+            step.files
+                .retain(|file| !more.iter().any(|it| it.is_in_the_way_of(file)));
+            step.files.extend(more.iter().cloned());
             let mut result = execute(&step, &cells, cancelled.as_mut()).await?;
             if !matches!(result.outcome, Outcome::Exited { code: 0, .. }) {
                 return Ok(Built::Failed(Box::new(failure(result, build, started))));

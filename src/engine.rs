@@ -8,6 +8,7 @@ use std::future::Future;
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -439,28 +440,10 @@ impl Engine {
         surface: Surface,
         cancelled: impl Future<Output = ()>,
     ) -> Result<RunResult, StartError> {
-        let fail = |error: PackageError| StartError::Packages(Box::new(error));
         let mut cancelled = std::pin::pin!(cancelled);
-        let host = self.host()?;
-        let workshop = Workshop {
-            // Of the host's folders and network nothing: what is installed is for others too.
-            jail: &|trees| {
-                self.jail(View {
-                    trees: trees.to_vec(),
-                    mounts: Vec::new(),
-                })
-            },
-            cgroups: host.cgroups(),
-            requirement: surface.requirement,
-            events: surface.events.clone(),
-            around: &self.around,
-        };
-        let ready = self
-            .packages
-            .ready(plan, packages, &workshop, cancelled.as_mut());
-        let readied = ready.await.map_err(fail)?;
-        drop(workshop);
-        match readied {
+        let (requirement, events) = (surface.requirement, surface.events.clone());
+        let readied = self.install(plan, packages, requirement, events, cancelled.as_mut());
+        match readied.await? {
             Readied::Ended(result) => Ok(*result),
             Readied::Without(refused) => {
                 let mut plan = plan.clone();
@@ -478,6 +461,34 @@ impl Engine {
                 })
             }
         }
+    }
+
+    /// Installs what a plan needs, and runs nothing of it.
+    pub async fn install<C: Future<Output = ()>>(
+        &self,
+        plan: &RunPlan,
+        packages: &PackagePlan,
+        requirement: crate::cell::Requirement,
+        events: tokio::sync::mpsc::Sender<OutputEvent>,
+        cancelled: Pin<&mut C>,
+    ) -> Result<Readied, StartError> {
+        let host = self.host()?;
+        let workshop = Workshop {
+            // Of the host's folders and network nothing: what is installed is for others too.
+            jail: &|trees| {
+                self.jail(View {
+                    trees: trees.to_vec(),
+                    mounts: Vec::new(),
+                })
+            },
+            cgroups: host.cgroups(),
+            requirement,
+            events,
+            around: &self.around,
+        };
+        let ready = self.packages.ready(plan, packages, &workshop, cancelled);
+        let fail = |error: PackageError| StartError::Packages(Box::new(error));
+        ready.await.map_err(fail)
     }
 
     /// Whether a language can run on this host.

@@ -358,8 +358,14 @@ impl Verdict {
                     ..plan.clone()
                 };
                 let verdict = Self::of_program(&compiler, result);
-                let error = verdict.error.map(|error| of_compiler(error, compiled));
-                Self { error, ..verdict }
+                let mut error = verdict.error.map(|error| of_compiler(error, compiled));
+                if let Some(error) = &mut error {
+                    // A compiler has no field for what it misses, but it says its name.
+                    let mut refused = result.refused.iter();
+                    let missed = refused.find(|it| error.message.contains(&it.module));
+                    error.module = missed.map(|it| it.module.clone());
+                }
+                Self { error, ..verdict }.explained(&result.refused)
             }
             _ => Self::of_program(plan, result).explained(&result.refused),
         }

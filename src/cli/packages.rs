@@ -12,10 +12,9 @@ use crate::cell::Requirement;
 use crate::engine::{Engine, Rejected};
 use crate::fetch::megabytes;
 use crate::language::Surroundings;
-use crate::output::RunOutput;
-use crate::packages::{PackageError, Set, Store};
+use crate::packages::{PackageError, Readied, Set, Store};
 use crate::request::{AskedPackages, RunRequest, parse_size};
-use crate::run::{OutputEvent, Stdin, Surface};
+use crate::run::OutputEvent;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -88,7 +87,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// A program that does nothing, with these packages.
+/// Installs these packages, as for a program that imports them.
 fn add(engine: &Engine, names: &[String], language: &str) -> ExitCode {
     let plan = || -> Result<_, Rejected> {
         let request = RunRequest::new("0")?.language(language);
@@ -108,27 +107,26 @@ fn add(engine: &Engine, names: &[String], language: &str) -> ExitCode {
         complain("could not start", Some(LOW_LIMITS));
         return OUR_FAILURE.into();
     };
+    let Some(packages) = &plan.packages else {
+        return ExitCode::SUCCESS;
+    };
     let result = runtime.block_on(async {
         let (events, mut received) = mpsc::channel::<OutputEvent>(64);
-        let surface = Surface {
-            stdin: Stdin::Empty,
-            events,
-            requirement: Requirement::default(),
-            door: None,
-        };
         let hear = async {
             while let Some(event) = received.recv().await {
                 complain(&String::from_utf8_lossy(&event.bytes), None);
             }
         };
-        tokio::join!(engine.run(&plan, surface, std::future::pending()), hear).0
+        let never = std::pin::pin!(std::future::pending());
+        let install = engine.install(&plan, packages, Requirement::default(), events, never);
+        tokio::join!(install, hear).0
     });
     match result {
-        Ok(result) => {
-            let output = RunOutput::of_result(&plan, result);
-            let packages = output.packages.map(|it| it.installed).unwrap_or_default();
-            for name in packages {
-                let _ = writeln!(std::io::stdout(), "{name}");
+        Ok(readied) => {
+            if let Readied::With(installed) = readied {
+                for name in installed.set.installed {
+                    let _ = writeln!(std::io::stdout(), "{name}");
+                }
             }
             ExitCode::SUCCESS
         }

@@ -19,7 +19,7 @@ impl Key {
         let mut hash = Hash::new("build", build);
         hash.add(plan.source.path.as_str());
         hash.add(&plan.source.bytes);
-        for file in &plan.files {
+        for file in plan.files.iter().chain(&build.more_files) {
             hash.add(file.path.as_str());
             hash.add(file.mode.to_le_bytes());
             match &file.source {
@@ -29,6 +29,10 @@ impl Key {
                 FileSource::HostFolder(_) => return None,
                 FileSource::Link(to) => hash.add(to.as_os_str().as_encoded_bytes()),
             }
+        }
+        for (name, value) in &build.more_env {
+            hash.add(name);
+            hash.add(value);
         }
         for step in &build.steps {
             hash.list(step);

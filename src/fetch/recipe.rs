@@ -71,6 +71,12 @@ pub enum Registry {
     PythonBuilds,
     /// Anywhere: `file` is the whole address.
     Url,
+    /// Go's modules. No recipe takes from there.
+    #[serde(skip)]
+    Go,
+    /// Rust's crates, likewise.
+    #[serde(skip)]
+    Crates,
 }
 
 /// A relative path that stays inside: no `..`, no root, no odd bytes.
@@ -175,7 +181,7 @@ impl Archive {
                 &[("usr", ""), ("lib", "lib"), ("bin", "bin")]
             }
             Registry::PythonBuilds => &[("python", "")],
-            Registry::Pypi | Registry::Url => &[("", "")],
+            Registry::Pypi | Registry::Url | Registry::Go | Registry::Crates => &[("", "")],
         };
         let inside = |text: &str| Inside(PathBuf::from(text));
         let pairs = pairs.iter().map(|(from, to)| (inside(from), inside(to)));
@@ -250,6 +256,8 @@ impl fmt::Display for Registry {
             Self::Debian | Self::DebianSecurity => "Debian",
             Self::PythonBuilds => "uv's builds of CPython",
             Self::Url => "its own address",
+            Self::Go => "Go's module proxy",
+            Self::Crates => "the index of crates",
         })
     }
 }

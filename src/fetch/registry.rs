@@ -35,13 +35,15 @@ const PLACES: &[(Registry, &str, &[&str])] = &[
         "https://releases.astral.sh/github/python-build-standalone/releases/download",
         &["UV_PYTHON_INSTALL_MIRROR"],
     ),
+    (Registry::Go, "https://proxy.golang.org", &["GOPROXY"]),
+    (Registry::Crates, "https://index.crates.io", &[]),
 ];
 
 /// The address of an archive. PyPI is asked for it, the others have a rule.
 pub fn address(archive: &Archive, client: &Client) -> Result<String, FetchError> {
     let base = base(archive.from);
     Ok(match archive.from {
-        Registry::Url => archive.file.clone(),
+        Registry::Url | Registry::Go | Registry::Crates => archive.file.clone(),
         Registry::Npm => format!("{base}/{}/-/{}", archive.name, archive.file),
         Registry::Debian | Registry::DebianSecurity | Registry::PythonBuilds => {
             // A `+` is a space to some servers.

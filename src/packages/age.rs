@@ -37,7 +37,10 @@ pub async fn judge(
     let page = match upstream.page(name, true).await {
         Ok(page) => page,
         Err(Unanswered::NotFound(_)) => {
-            return refuse(format!("the registry has no package `{name}`"), Vec::new());
+            // What is a name in a program cannot have a hyphen.
+            let other = Some(name.replace('_', "-")).filter(|it| it != name);
+            let why = format!("the registry has no package `{name}`");
+            return refuse(why, other.into_iter().collect());
         }
         Err(Unanswered::Unreachable(why)) => return Err(why),
         Err(refused) => return Err(refused.to_string()),

@@ -87,7 +87,7 @@ impl PackageError {
                 "Install it while there is a network: `hotcell packages add NAME`.".to_owned()
             }
             Self::NoNetwork { .. } => "Check the network, HTTPS_PROXY and the mirror \
-                (HOTCELL_PYPI_INDEX, HOTCELL_NPM_REGISTRY), then run it again."
+                (HOTCELL_PYPI_INDEX, HOTCELL_NPM_REGISTRY, HOTCELL_GO_PROXY, HOTCELL_CRATES_INDEX), then run it again."
                 .to_owned(),
             Self::NoInstaller { tool, .. } => format!("Install `{tool}`, so that PATH has it."),
             Self::NoFolder => "Set HOME, or HOTCELL_PACKAGES_DIR.".to_owned(),

@@ -2,8 +2,9 @@
 //!
 //! The cell has no network. Its installer asks a port of its own loopback, where the
 //! server answers: with a package's page, rewritten, and with files that such a page
-//! listed. SECURITY: a cell can say which package and which of the listed files it
-//! wants, and nothing else: no host, no address, no header, no method but GET.
+//! listed, or that every package has by the registry's rules. SECURITY: a cell can say
+//! which package and which of its files it wants, and nothing else: no host, no
+//! address, no header, no method but GET.
 
 mod body;
 
@@ -20,11 +21,12 @@ use hyper_util::rt::TokioIo;
 use reqwest::Url;
 use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
+use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 
 use self::body::{Body, Pieces};
 use super::pages::{Listed, rewrite};
-use super::registry::{Unanswered, Upstream, reason};
+use super::registry::{Unanswered, Upstream, crate_path, reason};
 use super::requirement::{Ecosystem, Requirement};
 
 /// Where a cell finds it, on its own loopback.
@@ -38,6 +40,8 @@ const MOST_FILES: usize = 200_000;
 pub struct Gateway {
     upstream: Upstream,
     log: Mutex<Log>,
+    /// Where crates are, once it was asked.
+    place: OnceCell<String>,
     fetched: AtomicU64,
     tell: Box<dyn Fn(String) + Send + Sync>,
 }
@@ -62,6 +66,7 @@ impl Gateway {
         Arc::new(Self {
             upstream,
             log: Mutex::default(),
+            place: OnceCell::new(),
             fetched: AtomicU64::new(0),
             tell: Box::new(tell),
         })
@@ -71,7 +76,9 @@ impl Gateway {
     pub fn index(&self) -> String {
         match self.upstream.ecosystem {
             Ecosystem::Pypi => format!("http://127.0.0.1:{PORT}/simple"),
-            Ecosystem::Npm => format!("http://127.0.0.1:{PORT}/"),
+            Ecosystem::Npm | Ecosystem::Go | Ecosystem::Crates => {
+                format!("http://127.0.0.1:{PORT}/")
+            }
         }
     }
 
@@ -108,12 +115,14 @@ impl Gateway {
             return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET");
         }
         let path = request.uri().path();
-        let answered = match path
+        let listed = path
             .strip_prefix("/file/")
-            .and_then(|it| it.split_once('/'))
-        {
-            Some((number, file)) => self.clone().file(number, file, &request).await,
-            None => self.page(path).await,
+            .and_then(|it| it.split_once('/'));
+        let answered = match (self.upstream.ecosystem, listed) {
+            (Ecosystem::Go, _) => self.clone().of_module(path, &request).await,
+            (Ecosystem::Crates, _) => self.clone().of_crate(path, &request).await,
+            (_, Some((number, file))) => self.clone().file(number, file, &request).await,
+            (_, None) => self.page(path).await,
         };
         answered.unwrap_or_else(|unanswered| {
             let mut log = self.log();
@@ -142,7 +151,7 @@ impl Gateway {
         let ecosystem = self.upstream.ecosystem;
         let name = match ecosystem {
             Ecosystem::Pypi => path.strip_prefix("/simple/").unwrap_or_default(),
-            Ecosystem::Npm => path.strip_prefix('/').unwrap_or_default(),
+            _ => path.strip_prefix('/').unwrap_or_default(),
         };
         let name = name
             .trim_end_matches('/')
@@ -170,7 +179,7 @@ impl Gateway {
         let kind = match (ecosystem, page.is_json) {
             (Ecosystem::Pypi, true) => "application/vnd.pypi.simple.v1+json",
             (Ecosystem::Pypi, false) => "text/html",
-            (Ecosystem::Npm, _) => "application/json",
+            _ => "application/json",
         };
         let mut response = Response::new(Body::whole(text));
         let headers = response.headers_mut();
@@ -199,20 +208,91 @@ impl Gateway {
         if is_metadata {
             url.set_path(&format!("{}.metadata", listed.url.path()));
         }
+        let name = (!is_metadata).then_some(listed.file);
+        self.send(url, name, request).await
+    }
+
+    /// What a module has by the rules of Go's proxies: its versions, and for each of them three files.
+    async fn of_module(
+        self: Arc<Self>,
+        path: &str,
+        request: &Request<Incoming>,
+    ) -> Result<Response<Body>, Unanswered> {
+        // The client writes its own sign for a capital letter in this way.
+        let path = path.trim_start_matches('/').replace("%21", "!");
+        let url = self.upstream.base.join(&path).ok();
+        let url = url.filter(|url| self.upstream.trusts(url));
+        let (Some(file), Some(url)) = (ModuleFile::parse(&path), url) else {
+            return Ok(plain(StatusCode::NOT_FOUND, "not a file of a module"));
+        };
+        let name = match file {
+            ModuleFile::Zip(name) => Some(name),
+            ModuleFile::Other => None,
+        };
+        match self.send(url, name, request).await {
+            // Some mirrors forbid what they do not have. The client looks further after a 404 only.
+            Err(Unanswered::Refused(403 | 404 | 410)) => {
+                Ok(plain(StatusCode::NOT_FOUND, "there is no such module"))
+            }
+            answered => answered,
+        }
+    }
+
+    /// What cargo asks an index for: where files are, a crate's page, and a version's file.
+    async fn of_crate(
+        self: Arc<Self>,
+        path: &str,
+        request: &Request<Incoming>,
+    ) -> Result<Response<Body>, Unanswered> {
+        if path == "/config.json" {
+            let config = format!("{{\"dl\":\"http://127.0.0.1:{PORT}/dl\"}}");
+            return Ok(Response::new(Body::whole(config)));
+        }
+        let name = path.rsplit('/').next().unwrap_or_default();
+        // The same grammar as for callers.
+        let is_crate = |text: &str| Requirement::parse(text, Ecosystem::Crates).is_ok();
+        if let Some(rest) = path.strip_prefix("/dl/")
+            && let [name, version, "download"] = rest.split('/').collect::<Vec<_>>()[..]
+            && is_crate(&format!("{name}@{version}"))
+            && !name.contains('[')
+        {
+            let asked = self.place.get_or_try_init(|| self.upstream.crate_place());
+            let Some(url) = self.upstream.crate_url(asked.await?, name, version) else {
+                return Ok(plain(StatusCode::NOT_FOUND, "the index leads elsewhere"));
+            };
+            let file = format!("{name}-{version}.crate");
+            return self.send(url, Some(file), request).await;
+        }
+        let is_bare = !name.contains(['[', '@']) && is_crate(name);
+        if !is_bare || path.strip_prefix('/') != Some(&crate_path(name)) {
+            return Ok(plain(StatusCode::NOT_FOUND, "not the path of a crate"));
+        }
+        let page = self.upstream.page(name, false).await?;
+        Ok(Response::new(Body::whole(page.text)))
+    }
+
+    /// Passes a file on. One with a `name` is a package itself, and told of.
+    async fn send(
+        self: Arc<Self>,
+        url: Url,
+        name: Option<String>,
+        request: &Request<Incoming>,
+    ) -> Result<Response<Body>, Unanswered> {
         let range = request.headers().get(RANGE).and_then(|it| it.to_str().ok());
         // A part of a file is asked for to read what a package needs.
         let headers: Vec<(&str, &str)> = range.map(|it| (RANGE.as_str(), it)).into_iter().collect();
-        let is_whole = range.is_none() && !is_metadata && request.method() == Method::GET;
+        let is_whole = range.is_none() && request.method() == Method::GET;
+        let whole = name.filter(|_| is_whole);
         let upstream = self.upstream.get(url, &headers).await?;
         let status = upstream.status().as_u16();
         if !upstream.status().is_success() {
             return Err(Unanswered::Refused(status));
         }
-        if is_whole {
+        if let Some(name) = &whole {
             let size = upstream.content_length().map_or(String::new(), |size| {
                 format!(" ({})", crate::fetch::megabytes(size))
             });
-            (self.tell)(format!("fetching {}{size}", listed.file));
+            (self.tell)(format!("fetching {name}{size}"));
         }
         let (sender, body) = Body::in_pieces();
         let mut response = Response::new(body);
@@ -227,10 +307,9 @@ impl Gateway {
         if request.method() == Method::HEAD {
             return Ok(response);
         }
-        let file = is_whole.then_some(listed.file);
         response
             .body_mut()
-            .pump(tokio::spawn(self.pump(upstream, sender, file)));
+            .pump(tokio::spawn(self.pump(upstream, sender, whole)));
         Ok(response)
     }
 
@@ -287,8 +366,94 @@ impl Gateway {
     }
 }
 
+/// A path as Go's client asks for it, of the few kinds that there are.
+enum ModuleFile {
+    /// A version itself, and what to call it.
+    Zip(String),
+    Other,
+}
+
+impl ModuleFile {
+    fn parse(path: &str) -> Option<Self> {
+        // A capital letter is written as `!` and the small one.
+        let mut plain = String::with_capacity(path.len());
+        let mut letters = path.chars();
+        while let Some(letter) = letters.next() {
+            plain.push(match letter {
+                '!' => letters
+                    .next()
+                    .filter(char::is_ascii_lowercase)?
+                    .to_ascii_uppercase(),
+                letter => Some(letter).filter(|it| !it.is_ascii_uppercase())?,
+            });
+        }
+        let (module, file) = plain.split_once("/@")?;
+        let bare = |text: &str| Requirement::parse(text, Ecosystem::Go).ok();
+        bare(module).filter(Requirement::is_bare)?;
+        let Some(file) = file.strip_prefix("v/").filter(|it| *it != "list") else {
+            return ["latest", "v/list"].contains(&file).then_some(Self::Other);
+        };
+        let (version, ending) = file.rsplit_once('.')?;
+        // With the same grammar as a caller's.
+        let whole = bare(&format!("{module}@{version}"))?.to_string();
+        match ending {
+            "zip" => Some(Self::Zip(whole)),
+            "info" | "mod" => Some(Self::Other),
+            _ => None,
+        }
+    }
+}
+
 fn plain(status: StatusCode, text: &str) -> Response<Body> {
     let mut response = Response::new(Body::whole(text.to_owned()));
     *response.status_mut() = status;
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_has_a_few_files_and_no_path_leads_elsewhere() {
+        for (path, zip) in [
+            ("github.com/google/uuid/@v/list", None),
+            ("github.com/google/uuid/@latest", None),
+            ("github.com/!burnt!sushi/toml/@v/v1.2.0.info", None),
+            ("github.com/!burnt!sushi/toml/@v/master.info", None),
+            ("gopkg.in/yaml.v3/@v/v3.0.1.mod", None),
+            (
+                "github.com/!burnt!sushi/toml/@v/v1.2.0+incompatible.zip",
+                Some("github.com/BurntSushi/toml@v1.2.0+incompatible"),
+            ),
+        ] {
+            let name = match ModuleFile::parse(path).expect(path) {
+                ModuleFile::Zip(name) => Some(name),
+                ModuleFile::Other => None,
+            };
+            assert_eq!(name.as_deref(), zip, "{path}");
+        }
+        for path in [
+            "",
+            "@v/list",
+            "uuid/@v/list",
+            "github.com/../x/@v/list",
+            "github.com//x/@v/list",
+            "github.com/x/@v/../../y",
+            "github.com/x/@v/v1.0.0.exe",
+            "github.com/x/@v/",
+            "github.com/x/@v/.zip",
+            "github.com/x/@v/a/b.zip",
+            "github.com/x/@v/v1%2e0.zip",
+            "github.com/x/@v/list.zip.info/@v/list",
+            "github.com/X/@v/list",
+            "github.com/x!/@v/list",
+            "github.com/x/y",
+            "http://h.example/x/@v/list",
+            "/h.example/x/@v/list",
+            "sumdb/sum.example/latest",
+        ] {
+            assert!(ModuleFile::parse(path).is_none(), "{path}");
+        }
+    }
 }

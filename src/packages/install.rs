@@ -182,17 +182,16 @@ impl Job<'_> {
         let wishes = &self.packages.wishes;
         let ecosystem = self.packages.how.from;
         let mut tries = Vec::new();
+        let mut asked = None;
         if let Some(text) = &wishes.lock {
             let lock = Lock::read(text, ecosystem).map_err(PackageError::BadLock)?;
-            tries.push((&tool.installer.exact, files::lock(ecosystem, &lock)));
+            let lock = &*asked.insert(lock);
+            tries.push((&tool.installer.exact, files::lock(ecosystem, lock)));
         } else {
-            tries.push((
-                &tool.installer.install,
-                files::wishes(ecosystem, &wishes.all(true)),
-            ));
-            let least = wishes.all(false);
-            if !wishes.optional.is_empty() && !least.is_empty() {
-                tries.push((&tool.installer.install, files::wishes(ecosystem, &least)));
+            let install = &tool.installer.install;
+            tries.push((install, files::wishes(ecosystem, wishes, true)));
+            if !wishes.optional.is_empty() && !wishes.all(false).is_empty() {
+                tries.push((install, files::wishes(ecosystem, wishes, false)));
             }
         }
         let mut failure = String::new();
@@ -205,6 +204,10 @@ impl Job<'_> {
                     let fetched = gateway.log().fetched.clone();
                     let lock = Lock::of_tree(staged, ecosystem, &fetched);
                     let lock = lock.map_err(|why| self.unresolved(gateway, why))?;
+                    if asked.is_some_and(|asked| asked.installed != lock.installed) {
+                        let why = "what it names needs others, which it does not name";
+                        return Err(PackageError::BadLock(why.to_owned()));
+                    }
                     return Ok(Ok((lock, result.exported)));
                 }
             }
@@ -248,6 +251,11 @@ impl Job<'_> {
         let mut found = wishes.known.iter().chain(&wishes.guessed);
         let of_missing = found.clone().find(|it| missing.contains(&it.package.key()));
         let module = of_missing
+            .or_else(|| {
+                // The last that the installer speaks of.
+                let at = |it: &&super::Found| reason.rfind(it.package.name());
+                found.clone().filter(|it| at(it).is_some()).max_by_key(at)
+            })
             .or_else(|| found.next())
             .map(|it| it.module.clone());
         let near = missing

@@ -28,6 +28,8 @@ impl Lock {
         match ecosystem {
             Ecosystem::Pypi => requirements(text),
             Ecosystem::Npm => package_lock(text),
+            Ecosystem::Go => go_sum(text),
+            Ecosystem::Crates => cargo_lock(text),
         }
     }
 
@@ -39,6 +41,13 @@ impl Lock {
         fetched: &[(String, String)],
     ) -> Result<Self, String> {
         let read = |error: io::Error| format!("what was installed cannot be read: {error}");
+        let text = |name: &str| -> Result<String, String> {
+            let path = tree.join(name);
+            match fs::metadata(&path).map_err(read)?.len() {
+                length if length > LONGEST as u64 => Err(format!("its {name} is too long")),
+                _ => fs::read_to_string(&path).map_err(read),
+            }
+        };
         match ecosystem {
             Ecosystem::Pypi => {
                 let mut text = String::new();
@@ -61,9 +70,25 @@ impl Lock {
                 }
                 Self::read(&text, ecosystem)
             }
-            Ecosystem::Npm => {
-                let text = fs::read_to_string(tree.join("package-lock.json")).map_err(read)?;
-                Self::read(&text, ecosystem)
+            Ecosystem::Npm => Self::read(&text("package-lock.json")?, ecosystem),
+            Ecosystem::Crates => {
+                let list = text("Cargo.toml")?;
+                let wanted = list.lines().filter(|it| it.starts_with("# "));
+                let wanted: String = wanted.map(|it| format!("{it}\n")).collect();
+                let lock = text("Cargo.lock")?;
+                // Cargo's own first lines are no wishes.
+                let own = lock.lines().skip_while(|it| it.starts_with('#'));
+                let own: String = own.map(|it| format!("{it}\n")).collect();
+                Self::read(&format!("{wanted}{own}"), ecosystem)
+            }
+            Ecosystem::Go => {
+                let own = text("go.mod")?;
+                let version = own.lines().find(|it| it.starts_with("go "));
+                let sums = text("go.sum")?;
+                Self::read(
+                    &format!("{}\n{sums}", version.unwrap_or_default()),
+                    ecosystem,
+                )
             }
         }
     }
@@ -210,6 +235,121 @@ fn package_lock(text: &str) -> Result<Lock, String> {
     }
 }
 
+/// The version of Go that the modules were chosen for, and a `go.sum`: for each module the hashes
+/// of its files, and of its `go.mod` alone where only that was looked at.
+fn go_sum(text: &str) -> Result<Lock, String> {
+    let (version, sums) = text.split_once('\n').unwrap_or((text, ""));
+    let number = version.trim_end().strip_prefix("go ");
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'.';
+    let number = number.filter(|it| it.bytes().all(plain));
+    let number = number.ok_or("it does not begin with a version of Go, as in `go 1.26.1`")?;
+    let (mut lines, mut installed) = (Vec::new(), Vec::new());
+    for line in sums.lines().filter(|it| !it.trim().is_empty()) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [path, version, hash] = words[..] else {
+            return Err("a line is not a module, a version and a hash".to_owned());
+        };
+        let (number, is_whole) = match version.strip_suffix("/go.mod") {
+            Some(number) => (number, false),
+            None => (version, true),
+        };
+        let text = format!("{path}@{number}");
+        Requirement::parse(&text, Ecosystem::Go).map_err(|it| it.to_string())?;
+        let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
+        let digest = hash.strip_prefix("h1:");
+        let is_hash = digest.is_some_and(|it| it.len() == 44 && it.bytes().all(is_base64));
+        if !number.starts_with('v') || !is_hash {
+            return Err(format!("`{text}` has no exact version or no hash"));
+        }
+        if is_whole {
+            installed.push(format!("{path}=={number}"));
+        }
+        lines.push(format!("{path} {version} {hash}\n"));
+    }
+    installed.sort();
+    installed.dedup();
+    lines.sort();
+    lines.dedup();
+    match installed.len() {
+        0 => Err("it names no package".to_owned()),
+        _ => Ok(Lock {
+            installed,
+            text: format!("go {number}\n{}", lines.concat()),
+        }),
+    }
+}
+
+/// What was asked for, a crate to a comment, and cargo's own file. SECURITY: an entry could be of
+/// any registry or folder, and the cell reaches none but ours; all are of one registry, with a hash.
+fn cargo_lock(text: &str) -> Result<Lock, String> {
+    let (mut wanted, mut body) = (Vec::new(), String::new());
+    for line in text.lines() {
+        match line.strip_prefix("# ") {
+            Some(line) => {
+                let parsed = Requirement::parse(line, Ecosystem::Crates);
+                wanted.push(parsed.map_err(|it| it.to_string())?.to_string());
+            }
+            None => body += &format!("{line}\n"),
+        }
+    }
+    let file: CargoLock = toml::from_str(&body).map_err(|it| it.message().to_owned())?;
+    wanted.sort();
+    wanted.dedup();
+    let mut written: String = wanted.iter().map(|it| format!("# {it}\n")).collect();
+    written += &format!("version = {}\n", file.version);
+    let mut installed = Vec::new();
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.+ ".contains(&byte);
+    let sources = file.package.iter().filter_map(|it| it.source.as_ref());
+    let source = sources.clone().next().ok_or("it names no package")?;
+    let is_index = source.starts_with("registry+") && !source.contains(['"', '\\', '\n']);
+    let is_hash = |it: &String| it.len() == 64 && it.bytes().all(|it| it.is_ascii_hexdigit());
+    for package in &file.package {
+        let (name, version) = (&package.name, &package.version);
+        let is_own = package.source.is_none() && name == "main";
+        let is_kept = package.source.as_ref() == Some(source)
+            && is_index
+            && package.checksum.as_ref().is_some_and(is_hash);
+        let words = package.dependencies.iter().chain([name, version]);
+        let exact = Requirement::parse(&format!("{name}@={version}"), Ecosystem::Crates);
+        if exact.is_err() || !words.clone().all(|it| it.bytes().all(plain)) || !(is_own || is_kept)
+        {
+            return Err("an entry is not a crate of the index with its hash".to_owned());
+        }
+        written += &format!("\n[[package]]\nname = \"{name}\"\nversion = \"{version}\"\n");
+        if let (Some(source), Some(checksum)) = (&package.source, &package.checksum) {
+            written += &format!("source = \"{source}\"\nchecksum = \"{checksum}\"\n");
+            installed.push(format!("{name}=={version}"));
+        }
+        let needs = package.dependencies.iter();
+        let needs: String = needs.map(|it| format!(" \"{it}\",\n")).collect();
+        if !needs.is_empty() {
+            written += &format!("dependencies = [\n{needs}]\n");
+        }
+    }
+    installed.sort();
+    Ok(Lock {
+        installed,
+        text: written,
+    })
+}
+
+#[derive(serde::Deserialize)]
+struct CargoLock {
+    version: u32,
+    package: Vec<CargoPackage>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CargoPackage {
+    name: String,
+    version: String,
+    source: Option<String>,
+    checksum: Option<String>,
+    #[serde(default)]
+    dependencies: Vec<String>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,6 +397,58 @@ mod tests {
         );
         fetched.pop();
         assert!(Lock::of_tree(folder.path(), Ecosystem::Pypi, &fetched).is_err());
+    }
+
+    #[test]
+    fn a_lock_of_go_has_modules_and_hashes_and_nothing_else() {
+        let hash = format!("h1:{}=", "A".repeat(43));
+        let good = format!(
+            "go 1.26.1\nb.c/d v1.0.0 {hash}\na.b/c v0.1.0-x+incompatible/go.mod {hash}\nb.c/d v1.0.0/go.mod {hash}\n"
+        );
+        let lock = Lock::read(&good, Ecosystem::Go).unwrap();
+        assert_eq!(lock.installed, ["b.c/d==v1.0.0"]);
+        assert!(lock.text.starts_with("go 1.26.1\na.b/c "), "{}", lock.text);
+        assert_eq!(Lock::read(&lock.text, Ecosystem::Go).unwrap(), lock);
+        for (from, to) in [
+            ("go 1.26.1", "module x"),
+            ("go 1.26.1", "go 1.26.1 ("),
+            ("b.c/d v1.0.0 ", "b.c/d v1.0.0/go.mod "),
+            ("b.c/d v1.0.0 ", "../d v1.0.0 "),
+            ("b.c/d v1.0.0 ", "b.c/d latest "),
+            ("b.c/d v1.0.0 ", "b.c/d v1.0.0 => ../x "),
+            ("h1:", "h2:"),
+            ("A=", "="),
+        ] {
+            let bad = good.replacen(from, to, 1);
+            assert!(Lock::read(&bad, Ecosystem::Go).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_lock_of_cargo_has_crates_of_one_index_and_nothing_else() {
+        let good = format!(
+            "# rand@0.8\nversion = 4\n\n[[package]]\nname = \"main\"\nversion = \"0.0.0\"\ndependencies = [\n \"rand\",\n]\n\n[[package]]\nname = \"rand\"\nversion = \"0.8.5\"\nsource = \"registry+https://i.example\"\nchecksum = \"{}\"\n",
+            hash("a")
+        );
+        let lock = Lock::read(&good, Ecosystem::Crates).unwrap();
+        assert_eq!(
+            (&lock.text, &lock.installed),
+            (&good, &vec!["rand==0.8.5".to_owned()])
+        );
+        for (from, to) in [
+            ("# rand@0.8", "# rand@../x"),
+            ("# rand@0.8", "rand@0.8"),
+            ("registry+", "git+"),
+            ("source = ", "other = "),
+            ("checksum = \"a", "checksum = \""),
+            ("name = \"rand\"", "name = \"../rand\""),
+            ("name = \"main\"", "name = \"other\""),
+            ("\"0.8.5\"", "\"x\""),
+            (" \"rand\",", " \"rand (path+file:///x)\","),
+        ] {
+            let bad = good.replacen(from, to, 1);
+            assert!(Lock::read(&bad, Ecosystem::Crates).is_err(), "{bad}");
+        }
     }
 
     #[test]

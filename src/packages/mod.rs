@@ -8,6 +8,7 @@
 mod age;
 mod error;
 mod gateway;
+mod go;
 mod install;
 mod javascript;
 mod lock;
@@ -15,6 +16,7 @@ mod pages;
 mod python;
 mod registry;
 mod requirement;
+mod rust;
 mod script;
 mod settings;
 mod store;
@@ -166,11 +168,10 @@ impl Packages {
         let beside = request
             .asked_files()
             .iter()
+            .filter(|file| definition.owns(file.path.as_str()))
             .filter_map(|file| match &file.source {
-                FileSource::Bytes(bytes) if definition.owns(file.path.as_str()) => {
-                    Some(String::from_utf8_lossy(bytes))
-                }
-                _ => None,
+                FileSource::Bytes(bytes) => Some(String::from_utf8_lossy(bytes)),
+                _ => want::text_of(file).map(Cow::from),
             });
         let all: Vec<Cow<'_, str>> = [code].into_iter().chain(beside).collect();
         let present = |module: &str| {

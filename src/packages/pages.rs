@@ -33,6 +33,8 @@ pub fn rewrite(
         (Ecosystem::Pypi, true) => simple_json(&page.text, &mut keep),
         (Ecosystem::Pypi, false) => Some(simple_html(&page.text, &mut keep)),
         (Ecosystem::Npm, _) => packument(&page.text, &mut keep),
+        // Their answers lead nowhere.
+        (Ecosystem::Go | Ecosystem::Crates, _) => None,
     }
 }
 
@@ -110,6 +112,13 @@ pub fn first_upload(page: &Page, ecosystem: Ecosystem) -> Option<String> {
             let files = page["files"].as_array()?.iter();
             let times = files.filter_map(|file| file["upload-time"].as_str());
             times.min().map(str::to_owned)
+        }
+        (Ecosystem::Go, _) => None,
+        (Ecosystem::Crates, _) => {
+            let lines = page.text.lines();
+            let read = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+            let times = read.filter_map(|line| line["pubtime"].as_str().map(str::to_owned));
+            times.min()
         }
         (Ecosystem::Npm, _) => {
             let page: Value = serde_json::from_str(&page.text).ok()?;

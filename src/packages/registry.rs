@@ -79,6 +79,8 @@ impl Upstream {
             // A scope's slash is a part of the name.
             Ecosystem::Npm if whole => (name.replace('/', "%2F"), "application/json"),
             Ecosystem::Npm => (name.replace('/', "%2F"), NPM_TYPES),
+            Ecosystem::Crates => (crate_path(name), "text/plain"),
+            Ecosystem::Go => return Err(Unanswered::NotFound(name.to_owned())),
         };
         let url = self.base.join(&path);
         let url = url.map_err(|_| Unanswered::NotFound(name.to_owned()))?;
@@ -95,6 +97,35 @@ impl Upstream {
         let url = response.url().clone();
         let text = text(response).await?;
         Ok(Page { url, is_json, text })
+    }
+
+    /// Where the files of crates are, as the index says it for all of them.
+    pub async fn crate_place(&self) -> Result<String, Unanswered> {
+        let wrong = || Unanswered::Unreachable("it does not say where its files are".to_owned());
+        let url = self.base.join("config.json").map_err(|_| wrong())?;
+        let response = self.get(url, &[]).await?;
+        if !response.status().is_success() {
+            return Err(Unanswered::Refused(response.status().as_u16()));
+        }
+        let config = serde_json::from_str::<serde_json::Value>(&text(response).await?);
+        let config = config.map_err(|_| wrong())?;
+        let place = config["dl"].as_str().ok_or_else(wrong)?;
+        Ok(match place.contains('{') {
+            true => place.to_owned(),
+            false => format!("{place}/{{crate}}/{{version}}/download"),
+        })
+    }
+
+    /// A version of a crate at such a place.
+    pub fn crate_url(&self, place: &str, name: &str, version: &str) -> Option<Url> {
+        let path = crate_path(name);
+        let prefix = path.rsplit_once('/').map_or("", |it| it.0);
+        let place = place
+            .replace("{crate}", name)
+            .replace("{version}", version)
+            .replace("{prefix}", prefix)
+            .replace("{lowerprefix}", prefix);
+        Url::parse(&place).ok().filter(|url| self.trusts(url))
     }
 
     /// Asks for a file; the caller reads it.
@@ -119,6 +150,16 @@ impl Upstream {
             && url.host_str() == self.base.host_str()
             && url.port_or_known_default() == self.base.port_or_known_default();
         same || (self.base.scheme() == "https" && url.scheme() == "https" && url.domain().is_some())
+    }
+}
+
+/// Where the index has a crate: `ra/nd/rand`, in small letters.
+pub fn crate_path(name: &str) -> String {
+    let name = name.to_ascii_lowercase();
+    match name.len() {
+        0..=2 => format!("{}/{name}", name.len()),
+        3 => format!("3/{}/{name}", &name[..1]),
+        _ => format!("{}/{}/{name}", &name[..2], &name[2..4]),
     }
 }
 
@@ -150,6 +191,29 @@ pub fn reason(error: &dyn std::error::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_crate_is_where_the_index_says_and_nowhere_else() {
+        assert_eq!(
+            ["a", "AB", "abc", "Rand", "serde_json"].map(crate_path),
+            ["1/a", "2/ab", "3/a/abc", "ra/nd/rand", "se/rd/serde_json"]
+        );
+        let base = Url::parse("https://index.example/").unwrap();
+        let upstream = Upstream::new(base, Ecosystem::Crates).unwrap();
+        let url = |place| upstream.crate_url(place, "rand", "0.8.5").map(String::from);
+        assert_eq!(
+            url("https://files.example/{prefix}/{crate}-{version}.crate").as_deref(),
+            Some("https://files.example/ra/nd/rand-0.8.5.crate")
+        );
+        for place in [
+            "http://files.example/{crate}",
+            "https://10.0.0.1/{crate}",
+            "file:///{crate}",
+            "{crate}",
+        ] {
+            assert_eq!(url(place), None, "{place}");
+        }
+    }
 
     #[test]
     fn a_page_leads_to_safe_places_or_back_to_its_own_server() {

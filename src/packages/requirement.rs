@@ -41,6 +41,8 @@ impl Requirement {
         match ecosystem {
             Ecosystem::Pypi => pypi(trimmed),
             Ecosystem::Npm => npm(trimmed),
+            Ecosystem::Go => go(trimmed),
+            Ecosystem::Crates => crates(trimmed),
         }
         .map_err(fail)
     }
@@ -56,15 +58,26 @@ impl Requirement {
 
     /// The name by which two ways to write it are the same.
     pub fn key(&self) -> String {
-        normal(&self.name)
+        // Paths are told apart letter by letter.
+        match self.name.contains('/') {
+            true => self.name.clone(),
+            false => normal(&self.name),
+        }
     }
 
-    /// The versions, as npm's tools write them in a list of dependencies.
+    /// The versions, as npm and cargo write them in a list of dependencies.
     pub fn versions(&self) -> &str {
-        match self.rest.strip_prefix('@') {
-            Some(versions) => versions,
-            None => "*",
-        }
+        self.rest.split_once('@').map_or("*", |it| it.1)
+    }
+
+    /// The extras.
+    pub fn extras(&self) -> impl Iterator<Item = &str> {
+        let inside = self
+            .rest
+            .strip_prefix('[')
+            .and_then(|it| it.split_once(']'));
+        let inside = inside.map_or("", |it| it.0).split(',');
+        inside.filter(|it| !it.is_empty())
     }
 }
 
@@ -97,18 +110,7 @@ fn pypi(text: &str) -> Result<Requirement, &'static str> {
     if !is_whole_name(name) {
         return Err("its name must be letters, digits and `._-`, as on PyPI");
     }
-    let rest = rest.trim();
-    let (extras, versions) = match rest.strip_prefix('[') {
-        Some(inside) => {
-            let (inside, after) = inside.split_once(']').ok_or("its `[` has no `]`")?;
-            let extras: Vec<&str> = inside.split(',').map(str::trim).collect();
-            if !extras.iter().all(|extra| is_whole_name(extra)) {
-                return Err("its extras must be names");
-            }
-            (format!("[{}]", extras.join(",")), after.trim())
-        }
-        None => (String::new(), rest),
-    };
+    let (extras, versions) = extras_of(rest.trim())?;
     let versions = versions.strip_prefix('(').map_or(versions, |inside| {
         inside.strip_suffix(')').unwrap_or(versions)
     });
@@ -128,6 +130,19 @@ fn pypi(text: &str) -> Result<Requirement, &'static str> {
         name: name.to_owned(),
         rest: format!("{extras}{}{marker}", clauses.join(",")),
     })
+}
+
+/// The extras at the beginning, written anew, and what follows them.
+fn extras_of(text: &str) -> Result<(String, &str), &'static str> {
+    let Some(inside) = text.strip_prefix('[') else {
+        return Ok((String::new(), text));
+    };
+    let (inside, after) = inside.split_once(']').ok_or("its `[` has no `]`")?;
+    let extras: Vec<&str> = inside.split(',').map(str::trim).collect();
+    match extras.iter().all(|extra| is_whole_name(extra)) {
+        true => Ok((format!("[{}]", extras.join(",")), after.trim())),
+        false => Err("its extras must be names"),
+    }
 }
 
 fn clause_of(clause: &str) -> Result<String, &'static str> {
@@ -238,6 +253,73 @@ fn npm(text: &str) -> Result<Requirement, &'static str> {
         name: format!("{scope}{name}"),
         rest,
     })
+}
+
+/// A module or a package in one, by its path, and a version as `go get` reads it.
+fn go(text: &str) -> Result<Requirement, &'static str> {
+    let (path, version) = match text.split_once('@') {
+        Some((path, version)) => (path, Some(version)),
+        None => (text, None),
+    };
+    let (host, _) = path.split_once('/').unwrap_or((path, ""));
+    if !host.contains('.') || !path.split('/').all(is_path_part) {
+        return Err("it must be a module's path, as in `github.com/google/uuid`");
+    }
+    let rest = match version {
+        Some(version) => {
+            let bare = version.trim_start_matches(['<', '>', '=']);
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._+-".contains(&byte);
+            let first = bare.starts_with(|c: char| c.is_ascii_alphanumeric());
+            if !first || !bare.bytes().all(plain) || version.len() - bare.len() > 2 {
+                return Err("its version is none, as in `github.com/google/uuid@v1.6.0`");
+            }
+            format!("@{version}")
+        }
+        None => String::new(),
+    };
+    Ok(Requirement {
+        name: path.to_owned(),
+        rest,
+    })
+}
+
+/// A crate, perhaps with features and a range of versions: `tokio[rt,macros]@1.40`.
+fn crates(text: &str) -> Result<Requirement, &'static str> {
+    let (name, rest) = text.split_at(text.find(['[', '@']).unwrap_or(text.len()));
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    let first = name.starts_with(|c: char| c.is_ascii_alphabetic());
+    if !first || !name.bytes().all(plain) || name.len() > 64 {
+        return Err("its name must be letters, digits and `_-`, as in the index of crates");
+    }
+    let (features, rest) = extras_of(rest)?;
+    let versions = match rest.strip_prefix('@') {
+        Some(versions) => {
+            let is_version = |clause: &str| {
+                let bare = clause.trim().trim_start_matches(['^', '~', '<', '>', '=']);
+                let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".*+-".contains(&byte);
+                let bare = bare.trim_start();
+                bare.starts_with(|c: char| c.is_ascii_digit() || c == '*')
+                    && bare.bytes().all(plain)
+            };
+            if !versions.split(',').all(is_version) {
+                return Err("its version is none, as in `rand@0.8`");
+            }
+            format!("@{versions}")
+        }
+        None if rest.is_empty() => String::new(),
+        None => return Err("after its features come versions, as in `serde[derive]@1`"),
+    };
+    Ok(Requirement {
+        name: name.to_owned(),
+        rest: format!("{features}{versions}"),
+    })
+}
+
+/// One element of a module's path.
+fn is_path_part(part: &str) -> bool {
+    let first = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '~';
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._~+-".contains(c);
+    part.starts_with(first) && part.chars().all(plain) && !part.ends_with('.')
 }
 
 fn is_name(c: char) -> bool {

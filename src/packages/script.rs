@@ -1,5 +1,6 @@
 //! What a program or a file says that it needs, in so many words: the block of a
-//! Python script (PEP 723), and a list of requirements.
+//! Python script (PEP 723), a list of requirements, a module's `go.mod`, and
+//! `Cargo.toml`.
 
 use serde::Deserialize;
 
@@ -16,10 +17,36 @@ pub enum BadList {
     },
     #[error("line {line} of {file} is an option: only packages can be named there")]
     Option { file: String, line: usize },
+    #[error("{file} cannot be read: {why}")]
+    Unread { file: String, why: String },
+    #[error("{file}: `{name}` is not of the registry, by a name and versions alone")]
+    Elsewhere { file: String, name: String },
+    #[error("{file}: {source}")]
+    InFile {
+        file: String,
+        source: BadRequirement,
+    },
     #[error("the `# /// script` block of the program cannot be read: {0}")]
     Block(String),
     #[error("the `# /// script` block of the program: {0}")]
     InBlock(BadRequirement),
+}
+
+#[derive(Deserialize)]
+struct Manifest {
+    #[serde(default)]
+    dependencies: std::collections::BTreeMap<String, toml::Value>,
+}
+
+/// What we can do as a manifest says it. Features that are usual and not wanted are had too.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct CrateTable {
+    version: Option<String>,
+    #[serde(default)]
+    features: Vec<String>,
+    #[serde(rename = "default-features")]
+    _usual: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -92,6 +119,73 @@ pub fn list(file: &str, text: &str, ecosystem: Ecosystem) -> Result<Vec<Requirem
     Ok(found)
 }
 
+/// A module's own path and what it requires. Only that: what a `go.mod` replaces or excludes is
+/// said of files and machines that are not here.
+pub fn go_mod(file: &str, text: &str) -> Result<(Option<String>, Vec<Requirement>), BadList> {
+    let (mut own, mut found, mut block) = (None, Vec::new(), None);
+    for (at, line) in text.lines().enumerate() {
+        let line = line.split("//").next().unwrap_or_default();
+        let words: Vec<&str> = line
+            .split_whitespace()
+            .map(|it| it.trim_matches('"'))
+            .collect();
+        let required = match (block, words.as_slice()) {
+            (None, [word, "("]) => {
+                block = Some(*word);
+                continue;
+            }
+            (Some(_), [")"]) => {
+                block = None;
+                continue;
+            }
+            (None, ["module", path]) => {
+                own = Some((*path).to_owned());
+                continue;
+            }
+            (None, ["require", path, version]) | (Some("require"), [path, version]) => {
+                format!("{path}@{version}")
+            }
+            _ => continue,
+        };
+        let parsed = Requirement::parse(&required, Ecosystem::Go);
+        found.push(parsed.map_err(|source| BadList::Line {
+            file: file.to_owned(),
+            line: at + 1,
+            source,
+        })?);
+    }
+    Ok((own, found))
+}
+
+/// The `[dependencies]` of a `Cargo.toml`.
+pub fn cargo_toml(file: &str, text: &str) -> Result<Vec<Requirement>, BadList> {
+    let file = || file.to_owned();
+    let read = toml::from_str::<Manifest>(text);
+    let manifest = read.map_err(|error| BadList::Unread {
+        file: file(),
+        why: error.message().replace('\n', " "),
+    })?;
+    let mut found = Vec::new();
+    for (name, dependency) in manifest.dependencies {
+        let (versions, features) = match dependency {
+            toml::Value::String(versions) => (Some(versions), Vec::new()),
+            table => match table.try_into::<CrateTable>() {
+                Ok(table) => (table.version, table.features),
+                Err(_) => return Err(BadList::Elsewhere { file: file(), name }),
+            },
+        };
+        let features = match features.len() {
+            0 => String::new(),
+            _ => format!("[{}]", features.join(",")),
+        };
+        let versions = versions.map_or(String::new(), |it| format!("@{it}"));
+        let parsed = Requirement::parse(&format!("{name}{features}{versions}"), Ecosystem::Crates);
+        let file = file();
+        found.push(parsed.map_err(|source| BadList::InFile { file, source })?);
+    }
+    Ok(found)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,6 +219,37 @@ mod tests {
             block("# /// script\n# dependencies = ['-e .']\n# ///"),
             Err(BadList::InBlock(_))
         ));
+    }
+
+    #[test]
+    fn a_go_mod_says_what_it_is_and_what_it_requires() {
+        let text = "module example.com/own // ours\n\ngo 1.22\n\nrequire a.b/c v1.0.0\nrequire (\n\td.e/f/v2 v2.1.0 // indirect\n)\nreplace a.b/c => ../c\nexclude (\n\tg.h/i v1.0.0\n)\n";
+        let (own, found) = go_mod("go.mod", text).unwrap();
+        assert_eq!(own.as_deref(), Some("example.com/own"));
+        assert_eq!(names(&found), ["a.b/c@v1.0.0", "d.e/f/v2@v2.1.0"]);
+        let error = go_mod("go.mod", "module x\nrequire ../a v1.0.0\n").unwrap_err();
+        assert!(
+            error.to_string().starts_with("line 2 of go.mod: "),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_cargo_toml_names_crates_and_nothing_else() {
+        let text = "[package]\nname = 'x'\n[dependencies]\nrand = '0.8'\nserde = { version = '1', features = ['derive'], default-features = false }\n[dev-dependencies]\ny = { path = '.' }\n";
+        let found = cargo_toml("Cargo.toml", text).unwrap();
+        assert_eq!(names(&found), ["rand@0.8", "serde[derive]@1"]);
+        for line in [
+            "a = { path = '..' }",
+            "a = { git = 'https://x' }",
+            "a = '../x'",
+            "'a b' = '1'",
+            "a = {",
+            "a = 1",
+        ] {
+            let bad = format!("[dependencies]\n{line}\n");
+            assert!(cargo_toml("Cargo.toml", &bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub struct Settings {
     /// The registries, if not the usual ones.
     pypi: Option<String>,
     npm: Option<String>,
+    go: Option<String>,
+    crates: Option<String>,
     /// Where installed packages are kept.
     pub folder: Option<PathBuf>,
     /// What they may take on disk.
@@ -41,6 +43,8 @@ struct File {
 pub struct Table {
     pypi: Option<String>,
     npm: Option<String>,
+    go: Option<String>,
+    crates: Option<String>,
     folder: Option<PathBuf>,
     size: Option<String>,
     offline: bool,
@@ -68,6 +72,8 @@ impl Settings {
         Self {
             pypi: variable("HOTCELL_PYPI_INDEX").or(table.pypi),
             npm: variable("HOTCELL_NPM_REGISTRY").or(table.npm),
+            go: variable("HOTCELL_GO_PROXY").or(table.go),
+            crates: variable("HOTCELL_CRATES_INDEX").or(table.crates),
             folder: folder.or_else(|| Some(cache?.join("packages"))),
             size: table
                 .size
@@ -85,8 +91,22 @@ impl Settings {
         let (own, usual) = match ecosystem {
             Ecosystem::Pypi => (&self.pypi, Registry::Pypi),
             Ecosystem::Npm => (&self.npm, Registry::Npm),
+            Ecosystem::Go => (&self.go, Registry::Go),
+            Ecosystem::Crates => (&self.crates, Registry::Crates),
         };
         let text = own.clone().unwrap_or_else(|| registry_base(usual));
+        let text = match ecosystem {
+            // A list, of which only an address can be asked.
+            Ecosystem::Go => {
+                let mut parts = text.split([',', '|']);
+                parts
+                    .find(|it| it.trim().starts_with("http"))
+                    .unwrap_or(&text)
+            }
+            // As cargo writes it.
+            Ecosystem::Crates => text.trim_start_matches("sparse+"),
+            _ => &text,
+        };
         let text = format!("{}/", text.trim().trim_end_matches('/'));
         let url = Url::parse(&text).ok();
         let good = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
@@ -119,6 +139,13 @@ mod tests {
         );
         let url = settings.registry(Ecosystem::Pypi).unwrap();
         assert_eq!(url.as_str(), "https://mirror.example/simple/");
+        let go = Some("direct, https://mirror.example/go|off".to_owned());
+        let settings = Settings { go, ..settings };
+        let url = settings.registry(Ecosystem::Go).unwrap();
+        assert_eq!(url.as_str(), "https://mirror.example/go/");
+        let go = Some("off".to_owned());
+        let settings = Settings { go, ..settings };
+        assert!(settings.registry(Ecosystem::Go).is_err());
         let usual = Settings::load(None, None);
         assert_eq!(
             (usual.size, usual.offline, usual.folder),

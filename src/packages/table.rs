@@ -3,8 +3,10 @@
 use super::Ecosystem;
 
 const PYPI: &str = include_str!("../../packages/pypi.csv");
+const CRATES: &str = include_str!("../../packages/crates.csv");
 const PYTHON_OWN: &str = include_str!("../../packages/python-own.txt");
 const NODE_OWN: &str = include_str!("../../packages/node-own.txt");
+const RUST_OWN: &str = include_str!("../../packages/rust-own.txt");
 
 /// What is known about an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +22,9 @@ pub fn is_own(ecosystem: Ecosystem, module: &str) -> bool {
     let own = match ecosystem {
         Ecosystem::Pypi => PYTHON_OWN,
         Ecosystem::Npm => NODE_OWN,
+        Ecosystem::Crates => RUST_OWN,
+        // What is not Go's own begins with a host.
+        Ecosystem::Go => return !module.split('/').next().is_some_and(|it| it.contains('.')),
     };
     own.lines().any(|line| line == module)
 }
@@ -62,8 +67,9 @@ pub fn lookalikes(ecosystem: Ecosystem, name: &str) -> Vec<&'static str> {
 pub fn rows(ecosystem: Ecosystem) -> impl Iterator<Item = (&'static str, &'static str)> {
     let text = match ecosystem {
         Ecosystem::Pypi => PYPI,
-        // An import of npm is its package's name.
-        Ecosystem::Npm => "",
+        Ecosystem::Crates => CRATES,
+        // An import is its package's name.
+        Ecosystem::Npm | Ecosystem::Go => "",
     };
     text.lines().filter_map(|line| line.split_once(','))
 }
@@ -126,6 +132,17 @@ mod tests {
                 "{package}"
             );
             assert!(!is_own(Ecosystem::Pypi, import), "{import} is Python's own");
+        }
+    }
+
+    #[test]
+    fn every_crate_of_the_table_is_one_and_its_name_is_what_programs_call_it() {
+        let all: Vec<_> = rows(Ecosystem::Crates).collect();
+        assert!(all.len() >= 100 && all.is_sorted(), "{}", all.len());
+        for (import, package) in all {
+            let parsed = super::super::Requirement::parse(package, Ecosystem::Crates);
+            assert_eq!(parsed.unwrap().name().replace('-', "_"), import);
+            assert!(!is_own(Ecosystem::Crates, import), "{import}");
         }
     }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::python::{self, Need};
 use super::script::{self, BadList};
 use super::table::{self, Known};
-use super::{BadRequirement, Ecosystem, Requirement, javascript};
+use super::{BadRequirement, Ecosystem, Requirement, go, javascript, rust};
 use crate::language::Packages as How;
 use crate::request::{AskedPackages, FileSource, InputFile};
 
@@ -111,12 +111,22 @@ pub fn wishes(
         let file = files.iter().find(|file| file.path == *list)?;
         Some((list.as_str(), text_of(file)?))
     });
-    if let Some((name, text)) = listed {
-        wishes.named.extend(script::list(name, &text, how.from)?);
+    let mut own_module = None;
+    match (how.from, listed) {
+        (Ecosystem::Go, Some((name, text))) => {
+            let (own, required) = script::go_mod(name, &text)?;
+            own_module = own;
+            wishes.named.extend(required);
+        }
+        (Ecosystem::Crates, Some((name, text))) => {
+            wishes.named.extend(script::cargo_toml(name, &text)?);
+        }
+        (_, Some((name, text))) => wishes.named.extend(script::list(name, &text, how.from)?),
+        (_, None) => {}
     }
     let block = match how.from {
         Ecosystem::Pypi => script::block(code.first().map_or("", AsRef::as_ref))?,
-        Ecosystem::Npm => None,
+        Ecosystem::Npm | Ecosystem::Go | Ecosystem::Crates => None,
     };
     match block {
         // A script that says what it needs has said all.
@@ -126,6 +136,8 @@ pub fn wishes(
             match how.from {
                 Ecosystem::Pypi => python_imports(code, &is_own, &present, &mut wishes),
                 Ecosystem::Npm => node_imports(code, &is_own, &mut wishes),
+                Ecosystem::Crates => rust_imports(code, &is_own, &mut wishes),
+                Ecosystem::Go => go_imports(code, &own_module, &mut wishes),
             }
         }
     }
@@ -244,6 +256,43 @@ fn node_imports(code: &[impl AsRef<str>], is_own: &impl Fn(&str) -> bool, wishes
     }
 }
 
+fn rust_imports(code: &[impl AsRef<str>], is_own: &impl Fn(&str) -> bool, wishes: &mut Wishes) {
+    const CRATES: Ecosystem = Ecosystem::Crates;
+    for name in rust::crates(code) {
+        if table::is_own(CRATES, name.text) || is_own(name.text) {
+            continue;
+        }
+        let (package, to) = match table::find(CRATES, name.text) {
+            Some((_, Known::Package(package))) => (package, &mut wishes.known),
+            // A path in an expression may be of anything that has a name.
+            None if name.is_used => (name.text, &mut wishes.guessed),
+            _ => continue,
+        };
+        let package = Requirement::parse(package, CRATES).ok();
+        let module = name.text.to_owned();
+        add(to, package.map(|package| Found { module, package }));
+    }
+}
+
+/// An import of Go says where its package comes from, so nothing about it is a guess. How old
+/// that is only its author says, who could say anything.
+fn go_imports(code: &[impl AsRef<str>], own: &Option<String>, wishes: &mut Wishes) {
+    const GO: Ecosystem = Ecosystem::Go;
+    for path in code.iter().flat_map(|text| go::imports(text.as_ref())) {
+        let rest = own.as_ref().and_then(|own| path.strip_prefix(own.as_str()));
+        let is_own = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        if is_own || table::is_own(GO, path) {
+            continue;
+        }
+        let package = Requirement::parse(path, GO).ok();
+        let found = package.filter(Requirement::is_bare).map(|package| Found {
+            module: path.to_owned(),
+            package,
+        });
+        add(&mut wishes.known, found);
+    }
+}
+
 fn found(module: &str, package: &str) -> Option<Found> {
     // A module's name that no package could have is nobody's package.
     let package = Requirement::parse(package, Ecosystem::Pypi).ok()?;
@@ -274,7 +323,8 @@ fn has_file(files: &[InputFile], module: &str) -> bool {
     })
 }
 
-fn text_of(file: &InputFile) -> Option<String> {
+/// The text of a file that came with its bytes, or by its path on this host.
+pub fn text_of(file: &InputFile) -> Option<String> {
     match &file.source {
         FileSource::Bytes(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
         FileSource::HostFile(path) => std::fs::read_to_string(path).ok(),

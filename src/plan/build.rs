@@ -28,6 +28,9 @@ pub struct Build {
     pub tools: Vec<PathBuf>,
     pub compile: Compile,
     pub warm_up: Option<WarmUp>,
+    /// What the program's packages add: to the environment, and to the files beside it.
+    pub more_env: BTreeMap<String, String>,
+    pub more_files: Vec<InputFile>,
 }
 
 /// How the tool chain's own cache is filled, once.
@@ -71,16 +74,7 @@ pub fn plan(
     Some(Build {
         steps: steps(names),
         env: env.clone().into_iter().chain(compile.env.clone()).collect(),
-        limits: Limits {
-            memory,
-            cpus: run.cpus.max(2.0),
-            cpu_seconds: 2 * timeout.as_secs() + 1,
-            tasks: run.tasks.max(256),
-            workspace: memory / 4 * 3,
-            workspace_inodes: run.workspace_inodes,
-            tmp: memory / 2,
-            ..run.clone()
-        },
+        limits: limits(run, memory, timeout),
         timeout,
         tools: [names.runtime.path.clone()]
             .into_iter()
@@ -88,7 +82,37 @@ pub fn plan(
             .collect(),
         compile: compile.clone(),
         warm_up,
+        more_env: BTreeMap::new(),
+        more_files: Vec::new(),
     })
+}
+
+impl Build {
+    /// Has it last this long and take so many MiB, if that is more than it may already.
+    pub fn extend(&mut self, run: &Limits, seconds: u32, memory: u32) {
+        let seconds = seconds.max(self.compile.timeout);
+        let memory = memory.max(self.compile.memory);
+        self.timeout = Duration::from_secs(seconds.into());
+        self.limits = limits(run, u64::from(memory) << 20, self.timeout);
+    }
+}
+
+fn limits(run: &Limits, memory: u64, timeout: Duration) -> Limits {
+    Limits {
+        memory,
+        cpus: run.cpus.max(2.0),
+        cpu_seconds: 2 * timeout.as_secs() + 1,
+        tasks: run.tasks.max(256),
+        workspace: memory / 4 * 3,
+        workspace_inodes: run.workspace_inodes,
+        tmp: memory / 2,
+        ..run.clone()
+    }
+}
+
+/// The program to be built, as its cell sees it.
+pub fn out() -> String {
+    format!("/workspace/{BUILD_FOLDER}/{OUT}")
 }
 
 /// The request's files that are built along with the program.

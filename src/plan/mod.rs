@@ -201,11 +201,32 @@ impl RunPlan {
             return plan;
         };
         let tree = format!("{}/{}", crate::packages::IN_CELL, set.tree);
-        let fill = |text: &String| text.replace("{packages}", &tree);
+        let file = self.source.path.as_str();
+        let fill = |text: &String| text.replace("{packages}", &tree).replace("{file}", file);
+        if let Some(build) = plan
+            .build
+            .as_mut()
+            .filter(|_| !packages.how.compile.is_empty())
+        {
+            let tool = packages.how.installers.iter().find(|it| it.beside);
+            let tool = tool.map_or("", |it| &it.tool);
+            let tool = Path::new(&self.runtime.program).with_file_name(tool);
+            let (tool, out) = (tool.to_string_lossy(), build::out());
+            let word = |word: &String| fill(word).replace("{tool}", &tool).replace("{out}", &out);
+            let steps = packages.how.compile.iter();
+            build.steps = steps.map(|it| it.iter().map(word).collect()).collect();
+        }
+        let (env, files) = match &mut plan.build {
+            Some(build) => {
+                build.extend(&self.limits, packages.how.timeout, packages.how.memory);
+                (&mut build.more_env, &mut build.more_files)
+            }
+            None => (&mut plan.env, &mut plan.files),
+        };
         for (name, value) in &packages.how.env {
             let value = fill(value);
             // What the caller set stays, behind ours.
-            let entry = plan.env.entry(name.clone());
+            let entry = env.entry(name.clone());
             entry
                 .and_modify(|own| *own = format!("{value}:{own}"))
                 .or_insert(value);
@@ -217,9 +238,14 @@ impl RunPlan {
                 source: FileSource::Link(fill(to).into()),
                 mode: 0o777,
             };
-            // A program that brings its own has its own.
-            if !plan.files.iter().any(|file| file.is_in_the_way_of(&link)) {
-                plan.files.push(link);
+            // A program that brings its own has its own; a compiler has ours.
+            let own = InputFile::from_bytes(self.source.path.clone(), []);
+            let beside = self.files.iter().filter(|_| self.build.is_none());
+            if !beside
+                .chain([&own])
+                .any(|file| file.is_in_the_way_of(&link))
+            {
+                files.push(link);
             }
         }
         plan

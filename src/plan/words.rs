@@ -2,7 +2,7 @@
 
 use crate::language::{Piece, Runtime, Word};
 
-use super::build::{BUILD_FOLDER, OUT};
+use super::build::{BUILD_FOLDER, out};
 
 /// What stands for the placeholders of one run.
 pub struct Names<'a> {
@@ -38,7 +38,7 @@ impl Names<'_> {
             Piece::Text(text) => text.clone(),
             Piece::File => self.file.to_owned(),
             Piece::Name => self.name.to_owned(),
-            Piece::Out => format!("/workspace/{BUILD_FOLDER}/{OUT}"),
+            Piece::Out => out(),
             Piece::OutFolder => format!("/workspace/{BUILD_FOLDER}"),
         }
     }

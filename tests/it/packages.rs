@@ -3,9 +3,11 @@
 //! The registry is the test's own, on loopback, so that what it is asked can be counted; `real`
 //! has the real one, and `hostile` what a registry or a package may try.
 
+mod go;
 mod hostile;
 mod real;
 pub mod registry;
+mod rust;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -53,7 +55,9 @@ pub fn command(hotcell: &Hotcell, registry: &Registry, installer: Option<&Path>)
     let mut command = hotcell.command();
     command
         .env("HOTCELL_PYPI_INDEX", registry.pypi())
-        .env("HOTCELL_NPM_REGISTRY", registry.npm());
+        .env("HOTCELL_NPM_REGISTRY", registry.npm())
+        .env("HOTCELL_GO_PROXY", registry.go())
+        .env("HOTCELL_CRATES_INDEX", registry.crates());
     if let Some(folder) = installer {
         command.env("PATH", format!("{}/bin:{PATH}", folder.display()));
     }

@@ -12,6 +12,8 @@ use crate::request::CellPath;
 pub enum Ecosystem {
     Pypi,
     Npm,
+    Go,
+    Crates,
 }
 
 /// `[packages]` of a definition. In all of it `{packages}` is the folder of the installed
@@ -25,16 +27,20 @@ pub struct Packages {
     pub present: Vec<String>,
     /// A file beside the program that lists packages, if there is one by this name.
     pub list: Option<CellPath>,
-    /// What a program with packages has in its environment.
+    /// What a program with packages has in its environment, or its compiler if it has one.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// What a waiting runtime runs before such a program, instead.
     #[serde(default)]
     pub wake: String,
-    /// Links in the workspace.
+    /// Links in its workspace, or its compiler's; `{file}` is the program's own.
     #[serde(default)]
     pub links: BTreeMap<CellPath, String>,
-    /// For each of the two steps: seconds, and MiB.
+    /// What builds a program with packages, instead of the way's own steps: `{tool}` is the
+    /// installer beside the runtime, `{out}` the program to be built.
+    #[serde(default)]
+    pub compile: Vec<Vec<String>>,
+    /// For an install, and for a build with packages if `[compile]` has less: seconds, and MiB.
     #[serde(default = "usual_timeout")]
     pub timeout: u32,
     #[serde(default = "usual_memory")]
@@ -45,11 +51,15 @@ pub struct Packages {
 }
 
 /// A program that installs packages. In its words `{runtime}` is the language's, `{index}`
-/// the registry as the cell reaches it; `{unbuilt...}` is left out where building is allowed.
+/// the registry as the cell reaches it, `{wanted...}` what is named in words of the ecosystem's
+/// own; `{unbuilt...}` is left out where building is allowed.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Installer {
     pub tool: String,
+    /// Whether it is the one in the runtime's own folder, and no other.
+    #[serde(default)]
+    pub beside: bool,
     /// The recipe that brings it.
     pub recipe: Option<String>,
     /// From a list of wishes in the workspace to `out/tree`.
@@ -72,10 +82,17 @@ fn usual_memory() -> u32 {
 
 impl Installer {
     /// One of the two commands with its placeholders filled.
-    pub fn command(&self, words: &[String], fill: &[(&str, &str)], may_build: bool) -> Vec<String> {
+    pub fn command(
+        &self,
+        words: &[String],
+        wanted: &[String],
+        fill: &[(&str, &str)],
+        may_build: bool,
+    ) -> Vec<String> {
         let mut argv = Vec::new();
         for word in words {
             match word.as_str() {
+                "{wanted...}" => argv.extend(wanted.iter().cloned()),
                 "{unbuilt...}" if may_build => {}
                 "{unbuilt...}" => argv.extend(self.unbuilt.iter().cloned()),
                 word => argv.push(filled(word, fill)),

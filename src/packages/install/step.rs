@@ -35,7 +35,7 @@ impl Job<'_> {
         tool: &Tool<'_>,
         gateway: &Gateway,
         words: &[String],
-        (list, more): Files,
+        given: Files,
         staged: &Path,
     ) -> RunPlan {
         let how = &self.packages.how;
@@ -59,23 +59,25 @@ impl Job<'_> {
             source: FileSource::EmptyFolder,
             mode: 0o755,
         };
-        let bytes = match list.source {
+        let bytes = match given.list.source {
             FileSource::Bytes(bytes) => bytes,
             _ => Vec::new(),
         };
         let env = tool.installer.env.iter();
         let env = env.map(|(name, value)| (name.clone(), value.replace("{index}", &index)));
         RunPlan {
-            argv: tool.installer.command(words, &fill, self.settings.build),
+            argv: tool
+                .installer
+                .command(words, &given.words, &fill, self.settings.build),
             env: self.packages.env.clone().into_iter().chain(env).collect(),
             trees,
             source: Source {
-                path: list.path,
+                path: given.list.path,
                 bytes,
             },
             files: [folder("out"), folder("cache")]
                 .into_iter()
-                .chain(more)
+                .chain(given.beside)
                 .collect(),
             limits: Limits {
                 memory,

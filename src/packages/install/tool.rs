@@ -1,5 +1,7 @@
 //! The program that installs: found, or fetched by its recipe.
 
+use std::path::Path;
+
 use jail::Tree;
 
 use super::Job;
@@ -18,6 +20,9 @@ impl Job<'_> {
     /// The first installer that is there, fetched if need be.
     pub(super) async fn tool(&self) -> Result<Tool<'_>, PackageError> {
         let installers = &self.packages.how.installers;
+        if let Some(found) = installers.iter().find_map(|it| self.beside(it)) {
+            return Ok(found);
+        }
         let around = self.workshop.around.clone();
         let events = self.workshop.events.clone();
         let wanted = installers.clone();
@@ -31,6 +36,18 @@ impl Job<'_> {
             trees: found.prefix.into_iter().collect(),
         })
     }
+
+    /// The installer in the runtime's own folder, which the plan's cells see anyway.
+    fn beside<'a>(&self, installer: &'a Installer) -> Option<Tool<'a>> {
+        let runtime = &self.plan.runtime;
+        let own = runtime.path.with_file_name(&installer.tool);
+        let program = Path::new(&runtime.program).with_file_name(&installer.tool);
+        (installer.beside && own.is_file()).then(|| Tool {
+            installer,
+            program: program.to_string_lossy().into_owned(),
+            trees: Vec::new(),
+        })
+    }
 }
 
 fn find_tool(
@@ -39,7 +56,7 @@ fn find_tool(
     tell: &dyn Fn(&str),
 ) -> Result<(usize, Runtime), PackageError> {
     let find = || {
-        let found = installers.iter().enumerate();
+        let found = installers.iter().enumerate().filter(|it| !it.1.beside);
         found
             .filter_map(|(at, it)| Some((at, Runtime::tool(&it.tool, around)?)))
             .next()

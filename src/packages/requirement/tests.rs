@@ -120,3 +120,81 @@ fn nothing_that_an_installer_could_take_for_more_than_a_package_is_one() {
         assert_eq!(npm(text), None, "{text}");
     }
 }
+
+#[test]
+fn what_people_write_for_go_is_understood_and_nothing_else() {
+    for text in [
+        "github.com/google/uuid",
+        "github.com/google/uuid@v1.6.0",
+        "github.com/BurntSushi/toml@latest",
+        "gopkg.in/yaml.v3@<v3.1",
+        "golang.org/x/exp@v0.0.0-20240101000000-0123456789ab",
+        "example.com",
+    ] {
+        let parsed = Requirement::parse(text, Ecosystem::Go).expect(text);
+        assert_eq!(parsed.to_string(), text);
+    }
+    for text in [
+        "uuid",
+        "fmt",
+        "./x.y",
+        "../x",
+        "a.b//c",
+        "a.b/../c",
+        "a.b/c/",
+        "/a.b/c",
+        "-a.b/c",
+        "a.b/-c",
+        "https://a.b/c",
+        "a.b/c@",
+        "a.b/c@../x",
+        "a.b/c@-x",
+        "a.b/c@v1 x",
+        "a.b/c d",
+        "a.b/c@<<<v1",
+        "a.b/c@v1@v2",
+    ] {
+        assert!(Requirement::parse(text, Ecosystem::Go).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn what_people_write_for_cargo_is_understood_and_nothing_else() {
+    let parse = |text| Requirement::parse(text, Ecosystem::Crates);
+    for text in [
+        "rand",
+        "rand@0.8",
+        "serde[derive]@^1",
+        "tokio[rt,macros]@>=1.2, <2",
+        "serde_json@=1.0.0-rc.1+x",
+    ] {
+        assert_eq!(parse(text).expect(text).to_string(), text);
+    }
+    let tokio = parse("tokio[rt,macros]@1").expect("a crate");
+    assert_eq!(
+        (tokio.versions(), tokio.extras().collect::<Vec<_>>()),
+        ("1", vec!["rt", "macros"])
+    );
+    for text in [
+        "",
+        "1a",
+        "a b",
+        "a.b",
+        "a/b",
+        "-a",
+        "a@",
+        "a@x",
+        "a@1\"",
+        "a@git+https://x",
+        "a@../b",
+        "a[",
+        "a[]",
+        "a[b]c",
+        "a[\"b]",
+        "a = '1'",
+        "a@1]",
+        "a\nb",
+    ] {
+        assert!(parse(text).is_err(), "{text}");
+    }
+}

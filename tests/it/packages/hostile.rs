@@ -42,7 +42,7 @@ impl Canary {
     }
 }
 
-fn tarball(files: &[(&str, String)]) -> Vec<u8> {
+pub fn tarball(files: &[(&str, String)]) -> Vec<u8> {
     let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     for (name, text) in files {
         let mut header = tar::Header::new_gnu();

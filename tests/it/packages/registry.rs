@@ -1,4 +1,4 @@
-//! A registry of the test's own: PyPI's pages and npm's, and what is in them.
+//! A registry of the test's own: PyPI's pages, npm's, Go's and cargo's, and what is in them.
 
 use std::io::{Cursor, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -26,6 +26,56 @@ impl Registry {
 
     pub fn npm(&self) -> String {
         format!("{}/npm", self.server.address)
+    }
+
+    pub fn go(&self) -> String {
+        format!("{}/go", self.server.address)
+    }
+
+    /// Adds a version of a Go module, and what it requires.
+    pub fn add_module(&self, path: &str, version: &str, code: &str, requires: &str) {
+        let own = format!("module {path}\n\ngo 1.17\n{requires}");
+        let inside = |name: &str| format!("{path}@{version}/{name}");
+        let files = [
+            (inside("go.mod"), own.clone()),
+            (inside("code.go"), code.to_owned()),
+        ];
+        let info = format!("{{\"Version\":\"{version}\",\"Time\":\"2020-01-01T00:00:00Z\"}}");
+        self.server.with(|state| {
+            let base = format!("/go/{path}/@v");
+            let list = state.files.entry(format!("{base}/list")).or_default();
+            list.extend_from_slice(format!("{version}\n").as_bytes());
+            let mut add = |ending: &str, bytes: Vec<u8>| {
+                state
+                    .files
+                    .insert(format!("{base}/{version}.{ending}"), bytes);
+            };
+            add("info", info.into_bytes());
+            add("mod", own.into_bytes());
+            add("zip", zip(&files));
+        });
+    }
+
+    pub fn crates(&self) -> String {
+        format!("{}/crates", self.server.address)
+    }
+
+    /// Adds a version of a crate, first published at that moment, with what it depends on.
+    pub fn add_crate(&self, name: &str, version: &str, published: &str, file: &[u8], needs: &str) {
+        let hash = hex(&Sha256::digest(file));
+        let line = format!(
+            "{{\"name\":\"{name}\",\"vers\":\"{version}\",\"deps\":[{needs}],\"cksum\":\"{hash}\",\"features\":{{}},\"yanked\":false,\"pubtime\":\"{published}\"}}\n"
+        );
+        let config = format!("{{\"dl\":\"{}/dl\"}}", self.crates());
+        let page = format!("/crates/{}/{}/{name}", &name[..2], &name[2..4]);
+        self.server.with(|state| {
+            let page = state.files.entry(page).or_default();
+            page.extend_from_slice(line.as_bytes());
+            let place = format!("/crates/dl/{name}/{version}/download");
+            state.files.insert(place, file.to_vec());
+            let place = "/crates/config.json".to_owned();
+            state.files.insert(place, config.into_bytes());
+        });
     }
 
     /// Adds a wheel, first uploaded at that moment.
