@@ -206,7 +206,11 @@ impl Runtime {
         let mut passed_over = Vec::new();
         let mut searched: Vec<String> = Vec::new();
         let fits = |way: &&Way| code.is_none_or(|code| way.fits(code));
-        for way in definition.commands().iter().filter(fits) {
+        let ways = definition.commands().iter().filter(fits);
+        // A way that is for programs like this one comes before those that are for all.
+        let (own, usual): (Vec<&Way>, Vec<&Way>) =
+            ways.partition(|way| code.is_some() && way.when.is_some());
+        for way in own.into_iter().chain(usual) {
             if let (Some(engine), []) = (&way.embedded, way.needs.as_slice()) {
                 return Ok(Self::of_engine(engine, way));
             }

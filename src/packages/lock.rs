@@ -1,5 +1,7 @@
 //! Exact versions with their hashes, as text that a later call can bring back.
 
+mod bun;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::{fs, io};
@@ -62,7 +64,13 @@ impl Lock {
                 Self::read(&text, ecosystem)
             }
             Ecosystem::Npm => {
-                let text = fs::read_to_string(tree.join("package-lock.json")).map_err(read)?;
+                let text = match fs::read_to_string(tree.join("package-lock.json")) {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                        let text = fs::read_to_string(tree.join("bun.lock")).map_err(read)?;
+                        bun::package_lock(&text).ok_or("its `bun.lock` cannot be read")?
+                    }
+                    text => text.map_err(read)?,
+                };
                 Self::read(&text, ecosystem)
             }
         }
