@@ -125,8 +125,15 @@ impl MissingRuntime {
             .passed_over
             .iter()
             .any(|passed| matches!(passed.why, Refusal::TooWide(_)));
-        let add = crate::fetch::offers(self.language.as_str())
-            .then(|| format!("`hotcell languages add {}`", self.language));
+        let language = self.language.as_str();
+        let add = match self.searched.as_slice() {
+            // Another may be there already, and is not what was asked for.
+            [one] if crate::fetch::offers_by(one, language) => {
+                Some(format!("`hotcell languages add {language} --recipe {one}`"))
+            }
+            _ => crate::fetch::offers(language)
+                .then(|| format!("`hotcell languages add {language}`")),
+        };
         match (&self.install, add) {
             (Some(command), Some(add)) => Some(format!("Install it: {add}, or `{command}`.")),
             (Some(command), None) => Some(format!("Install it: `{command}`.")),
