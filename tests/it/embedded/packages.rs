@@ -87,12 +87,30 @@ const FILES: &[(&str, &str)] = &[
         "export default await Promise.resolve('later');",
     ),
     ("later/package.json", r#"{ "exports": "./index.mjs" }"#),
+    (
+        "slow/index.mjs",
+        "export default await new Promise((done) => setTimeout(done, 1, 'slow'));",
+    ),
+    ("slow/package.json", r#"{ "exports": "./index.mjs" }"#),
+    ("small/index.js", "var a=1;export{a as one,a as default}"),
+    (
+        "circle/package.json",
+        r##"{ "main": "../circle", "imports": { "#a": "#a", "#b": "circle", "#c": ["#a", {}, null, 7] } }"##,
+    ),
+    (
+        "circle/index.js",
+        "const tried = ['#a', '#b', '#c', '#d', './circle', '..'].map((name) => { try { return typeof require(name) } catch (error) { return error.code } }); module.exports = tried;",
+    ),
+    ("deep/package.json", "{{DEEP}}"),
+    ("deep/index.js", "module.exports = 'deep';"),
 ];
 
 fn with_packages(hotcell: &Hotcell) -> String {
     let folder = hotcell.make_folder("home/node_modules");
     for (path, text) in FILES {
         let path = Path::new("home/node_modules").join(path);
+        // More than any reader takes.
+        let text = text.replace("{{DEEP}}", &"{\"exports\":".repeat(100_000));
         hotcell.write(path.to_str().expect("a plain name"), text);
     }
     format!("{}:node_modules", folder.display())
@@ -152,6 +170,18 @@ fn imports_and_requires_find_the_file_that_node_would() {
         (
             "console.log(require('broken'), require('sloppy'))",
             "index with\n",
+        ),
+        (
+            "import slow from 'slow'; import one, { one as two } from 'small'; console.log(slow, one, two)",
+            "slow 1 1\n",
+        ),
+        (
+            "try { require('slow') } catch (error) { console.log(error.message) }",
+            "require() cannot be used on an ESM graph with top-level await. Use import() instead.\n",
+        ),
+        (
+            "console.log(require('circle').join(), require('deep'))",
+            "MODULE_NOT_FOUND,object,MODULE_NOT_FOUND,MODULE_NOT_FOUND,MODULE_NOT_FOUND,MODULE_NOT_FOUND deep\n",
         ),
         (
             "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url); console.log(require('inner'), require.resolve('path'))",

@@ -200,6 +200,24 @@ fn a_lock_is_the_same_for_every_installer() {
 }
 
 #[test]
+fn for_node_the_prefix_of_a_package_is_taken_away() {
+    let Some(hotcell) = anyone().filter(|_| has("node") && installer().is_some()) else {
+        return;
+    };
+    let registry = filled();
+    for language in ["js", "ts"] {
+        let with_node = command(&hotcell, &registry, installer());
+        let record = json(with_node, &["-l", language, "-c", PROGRAM]);
+        let found = (&record["stdout"], &record["runtime"]["name"]);
+        assert_eq!(
+            found,
+            (&"8 1.0.0 2.0.0\n".into(), &"node".into()),
+            "{record}"
+        );
+    }
+}
+
+#[test]
 fn what_cannot_be_had_is_said_in_the_installers_words_and_no_script_runs() {
     let Some(hotcell) = anyone().filter(|_| installer().is_some()) else {
         return;

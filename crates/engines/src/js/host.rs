@@ -7,7 +7,9 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use rquickjs::context::EvalOptions;
-use rquickjs::{Coerced, Ctx, Exception, Function, Module, Object, Result, TypedArray, Value};
+use rquickjs::{
+    Coerced, Ctx, Error, Exception, Function, Module, Object, Result, TypedArray, Value,
+};
 
 use super::packages::Asked;
 use super::{Files, Program, Unreadable};
@@ -82,8 +84,14 @@ fn compile<'js>(ctx: &Ctx<'js>, files: &Files, name: String) -> Result<Value<'js
         }
     })?;
     if script.is_module {
-        // What waits for something else cannot be required, in node neither.
-        return Module::import(ctx, name)?.finish();
+        return match Module::import(ctx, name)?.finish() {
+            // What waits for something cannot be required, in node neither.
+            Err(Error::WouldBlock) => {
+                let message = "require() cannot be used on an ESM graph with top-level await. Use import() instead.";
+                Err(Exception::throw_message(ctx, message))
+            }
+            exported => exported,
+        };
     }
     // A `#!` line is a comment only where a program starts.
     let code = match script.code.strip_prefix("#!") {

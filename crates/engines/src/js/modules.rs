@@ -51,34 +51,43 @@ impl Files {
         }
     }
 
-    /// A file as it is named, or with an ending that was left out, or the one that stands for
-    /// its folder.
+    /// A file as it is named, or the one that stands for its folder.
     pub fn file(&self, path: &Path, asked: Asked) -> Option<PathBuf> {
         let path = tidy(path);
-        let text = path.to_str()?;
-        let mut candidates = vec![path.clone()];
-        let endings = ["js", "ts", "mjs", "cjs", "tsx", "json"];
-        candidates.extend(endings.map(|ending| format!("{text}.{ending}").into()));
-        // TypeScript names the file that it would become.
-        let becomes = [
-            (".js", ".ts"),
-            (".mjs", ".mts"),
-            (".jsx", ".tsx"),
-            (".js", ".tsx"),
-        ];
-        let became = becomes
-            .iter()
-            .filter_map(|(to, from)| Some(format!("{}{from}", text.strip_suffix(to)?).into()));
-        candidates.extend(became);
-        let index = endings.map(|ending| path.join(format!("index.{ending}")));
-        let find = |candidates: Vec<PathBuf>| candidates.into_iter().find(|it| it.is_file());
-        find(candidates)
+        named_file(&path)
             .or_else(|| self.entry(&path, asked))
-            .or_else(|| find(index.to_vec()))
+            .or_else(|| index(&path))
     }
 }
 
-fn tidy(path: &Path) -> PathBuf {
+const ENDINGS: [&str; 6] = ["js", "ts", "mjs", "cjs", "tsx", "json"];
+
+/// A file as it is, or with an ending that was left out.
+pub fn named_file(path: &Path) -> Option<PathBuf> {
+    let text = path.to_str()?;
+    let mut candidates = vec![path.to_owned()];
+    candidates.extend(ENDINGS.map(|ending| format!("{text}.{ending}").into()));
+    // TypeScript names the file that it would become.
+    let becomes = [
+        (".js", ".ts"),
+        (".mjs", ".mts"),
+        (".jsx", ".tsx"),
+        (".js", ".tsx"),
+    ];
+    let became = becomes
+        .iter()
+        .filter_map(|(to, from)| Some(format!("{}{from}", text.strip_suffix(to)?).into()));
+    candidates.extend(became);
+    candidates.into_iter().find(|candidate| candidate.is_file())
+}
+
+/// The file that a folder has for itself.
+pub fn index(folder: &Path) -> Option<PathBuf> {
+    let candidates = ENDINGS.map(|ending| folder.join(format!("index.{ending}")));
+    candidates.into_iter().find(|candidate| candidate.is_file())
+}
+
+pub fn tidy(path: &Path) -> PathBuf {
     let mut tidy = PathBuf::new();
     for part in path.components() {
         match part {

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use serde_json::Value;
 
 use super::Files;
+use super::modules::{index, named_file, tidy};
 
 /// Far more than any description of a package.
 const LONGEST: u64 = 1 << 20;
@@ -28,9 +29,11 @@ impl Files {
         if name.starts_with('#') {
             let (root, manifest) = self.package_of(from)?;
             let target = target(manifest.get("imports")?, name, asked)?;
-            return match target.starts_with("./") {
-                true => self.file(&root.join(target), asked),
-                false => self.of_package(from, &target, asked),
+            return match target.as_bytes() {
+                [b'.', ..] => self.file(&root.join(target), asked),
+                // It leads to a file or to another package, and not in a circle.
+                [b'#', ..] => None,
+                _ => self.of_package(from, &target, asked),
             };
         }
         let (package, rest) = split(name)?;
@@ -61,9 +64,8 @@ impl Files {
             .iter()
             .filter_map(|field| manifest.get(*field)?.as_str());
         named
-            .map(|file| folder.join(file))
-            .filter(|path| path != folder)
-            .find_map(|path| self.file(&path, asked))
+            .map(|file| tidy(&folder.join(file)))
+            .find_map(|path| named_file(&path).or_else(|| index(&path)))
     }
 
     /// Whether a package's file is a module, if that can be told without reading it closely.
@@ -79,7 +81,7 @@ impl Files {
         match kind {
             Some("module") => Some(true),
             // Files for bundlers are modules, whatever their package says.
-            _ if !source.contains("import") && !source.contains("export ") => Some(false),
+            _ if !source.contains("import") && !exports(source) => Some(false),
             _ => None,
         }
     }
@@ -104,6 +106,12 @@ impl Files {
         };
         entry.or_insert_with(read).clone()
     }
+}
+
+/// Whether a source may have the word `export`: what scripts have is `exports`.
+fn exports(source: &str) -> bool {
+    let mut found = source.match_indices("export");
+    found.any(|(at, word)| source.as_bytes().get(at + word.len()) != Some(&b's'))
 }
 
 /// Whether a file came with a package.
