@@ -95,11 +95,10 @@ pub fn read(path: &Path, source: &str, dialect: Dialect) -> Result<Script, Broke
 pub fn imports(source: &str, dialect: Dialect) -> Vec<Range<usize>> {
     let kind = SourceType::unambiguous().with_typescript(dialect == Dialect::TypeScript);
     let allocator = Allocator::default();
-    let record = parse(&allocator, source, kind.with_jsx(true)).module_record;
-    let record = match record.has_module_syntax {
-        true => record,
-        // Perhaps it has a cast that looks like an element.
-        false => parse(&allocator, source, kind).module_record,
+    let first = parse(&allocator, source, kind);
+    let record = match first.diagnostics.has_errors() {
+        true => parse(&allocator, source, kind.with_jsx(true)).module_record,
+        false => first.module_record,
     };
     let named = record
         .requested_modules

@@ -202,6 +202,9 @@ fn imports_and_requires_find_the_file_that_node_would() {
 #[test]
 fn what_is_not_there_is_named_with_what_has_it() {
     let Some(hotcell) = anyone() else { return };
+    let asked = run(&hotcell, "", &["--json", "-l", "ts@deno", "-c", "1"]).json();
+    let hint = "Install it: `hotcell languages add typescript --recipe deno`.";
+    assert_eq!(asked["error"]["hint"], hint, "{asked}");
     let files = with_packages(&hotcell);
     let deno = "`hotcell languages add deno` brings deno.";
     for (code, module, hint) in [

@@ -74,10 +74,10 @@ mod tests {
         }
         assert_eq!(
             without_npm(
-                "const a = <string>b; await import('npm:a')",
+                "import 'npm:b'; const a = <string>b; await import('npm:a')",
                 Dialect::TypeScript
             ),
-            "const a = <string>b; await import('a'    )"
+            "import 'b'    ; const a = <string>b; await import('a'    )"
         );
     }
 }
