@@ -13,6 +13,9 @@ use crate::packages::Refused;
 use crate::plan::{RunPlan, bytes};
 use crate::run::{Compiled, Outcome, RunResult, StartError};
 
+/// What to do about a missing module of which nothing more is known.
+pub const USUAL_HINT: &str = "Name its package in `packages`, or pass the module as a file.";
+
 #[derive(Debug, Serialize)]
 pub struct RunOutput {
     pub status: &'static str,
@@ -545,7 +548,7 @@ fn diagnosed(plan: &RunPlan, code: i32, stderr: &[u8]) -> ErrorOutput {
         Cause::NoInput => (
             "exception",
             format!("{exited}: it read more input than there was"),
-            Some("Give the program its input as `stdin`."),
+            Some("Give the program its input as `stdin`.".to_owned()),
             None,
         ),
         Cause::Syntax { words } => (
@@ -554,10 +557,10 @@ fn diagnosed(plan: &RunPlan, code: i32, stderr: &[u8]) -> ErrorOutput {
             None,
             None,
         ),
-        Cause::MissingModule { module } => (
+        Cause::MissingModule { module, hint } => (
             "missing_module",
             format!("the program needs `{module}`, which is not there"),
-            Some("Name its package in `packages`, or pass the module as a file."),
+            Some(hint.unwrap_or_else(|| USUAL_HINT.to_owned())),
             Some(module),
         ),
     };
@@ -566,7 +569,7 @@ fn diagnosed(plan: &RunPlan, code: i32, stderr: &[u8]) -> ErrorOutput {
         file: file.or_else(|| line.map(|_| plan.source.path.to_string())),
         line,
         module,
-        ..ErrorOutput::new(kind, message, hint.map(str::to_owned))
+        ..ErrorOutput::new(kind, message, hint)
     }
 }
 

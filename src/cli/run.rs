@@ -15,7 +15,7 @@ use super::{BAD_INPUT, LOW_LIMITS, OUR_FAILURE, complain, told};
 use crate::cell::Requirement;
 use crate::engine::{Engine, Rejected};
 use crate::language::Surroundings;
-use crate::output::{RunOutput, Verdict};
+use crate::output::{ErrorOutput, RunOutput, USUAL_HINT, Verdict};
 use crate::plan::RunPlan;
 use crate::request::{
     AskedLimits, AskedPackages, InputFile, Network, RequestError, RunRequest, check_mount,
@@ -508,8 +508,12 @@ fn report(
                     complain(note, None);
                 }
                 // A program that failed by itself has said why; the rest is for us to say.
-                let own = ["exception", "syntax", "missing_module"];
-                if let Some(error) = verdict.error.filter(|error| !own.contains(&error.kind)) {
+                let is_ours = |error: &ErrorOutput| match error.kind {
+                    "exception" | "syntax" => false,
+                    "missing_module" => error.hint.as_deref() != Some(USUAL_HINT),
+                    _ => true,
+                };
+                if let Some(error) = verdict.error.filter(is_ours) {
                     complain(&error.message, error.hint.as_deref());
                 }
             }

@@ -44,6 +44,16 @@ pub fn offers(language: &str) -> bool {
     BUILT_IN.iter().any(|it| fits(&it))
 }
 
+/// Whether a built-in recipe of this name runs this language.
+pub fn offers_by(recipe: &str, language: &str) -> bool {
+    let found = BUILT_IN.iter().find(|(name, _)| *name == recipe);
+    let found = found.and_then(|(name, text)| built_in(name, text).ok());
+    found.is_some_and(|it| {
+        it.languages.iter().any(|id| id == language)
+            && !it.archives_for(std::env::consts::ARCH).is_empty()
+    })
+}
+
 /// Every recipe. A user's file replaces the built-in one of the same name.
 pub fn recipes(config: Option<&Path>) -> Result<Vec<Recipe>, RecipeError> {
     let mut found = Vec::new();

@@ -15,7 +15,7 @@ mod registry;
 
 use std::path::Path;
 
-pub use book::offers;
+pub use book::{offers, offers_by};
 pub use consent::may_add_unasked;
 pub use error::FetchError;
 pub use place::{Order, Place, Receipt};

@@ -7,6 +7,8 @@
 
 mod pattern;
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use pattern::Found;
@@ -24,6 +26,8 @@ pub struct Failure {
     parser: Vec<Pattern>,
     /// Lines that mean "something it imports is not there"; `{module}` is its name.
     missing: Vec<Pattern>,
+    /// What to do about something missing, by how its name begins.
+    elsewhere: BTreeMap<String, String>,
     /// Lines that mean "there was nothing more to read on stdin".
     input: Vec<Pattern>,
     /// Lines that only a program causes that was running: with one of them
@@ -58,11 +62,11 @@ pub enum Cause {
     #[default]
     Unknown,
     /// With the line that says so.
-    Syntax {
-        words: String,
-    },
+    Syntax { words: String },
     MissingModule {
         module: String,
+        /// Where it can be had, if the definition knows that of its kind.
+        hint: Option<String>,
     },
     /// It read more input than there was.
     NoInput,
@@ -85,6 +89,7 @@ impl Failure {
             syntax: named(&self.syntax),
             parser: named(&self.parser),
             missing: named(&self.missing),
+            elsewhere: self.elsewhere.clone(),
             input: named(&self.input),
             running: named(&self.running),
             last_lines: self.last_lines,
@@ -131,7 +136,10 @@ impl Failure {
         for line in lines.iter().rev().take(searched) {
             if let Some(mut found) = read(&self.missing, line) {
                 let module = found.module.take().unwrap_or_default();
-                return (Cause::MissingModule { module }, found);
+                let begins = |it: &(&String, &String)| module.starts_with(it.0.as_str());
+                let known = self.elsewhere.iter().rev().find(begins);
+                let hint = known.map(|(_, hint)| hint.clone());
+                return (Cause::MissingModule { module, hint }, found);
             }
             let broken = || read(&self.syntax, line).filter(|_| !was_running);
             if let Some(found) = read(&self.parser, line).or_else(broken) {

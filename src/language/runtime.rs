@@ -125,8 +125,15 @@ impl MissingRuntime {
             .passed_over
             .iter()
             .any(|passed| matches!(passed.why, Refusal::TooWide(_)));
-        let add = crate::fetch::offers(self.language.as_str())
-            .then(|| format!("`hotcell languages add {}`", self.language));
+        let language = self.language.as_str();
+        let add = match self.searched.as_slice() {
+            // Another may be there already, and is not what was asked for.
+            [one] if crate::fetch::offers_by(one, language) => {
+                Some(format!("`hotcell languages add {language} --recipe {one}`"))
+            }
+            _ => crate::fetch::offers(language)
+                .then(|| format!("`hotcell languages add {language}`")),
+        };
         match (&self.install, add) {
             (Some(command), Some(add)) => Some(format!("Install it: {add}, or `{command}`.")),
             (Some(command), None) => Some(format!("Install it: `{command}`.")),
@@ -206,7 +213,11 @@ impl Runtime {
         let mut passed_over = Vec::new();
         let mut searched: Vec<String> = Vec::new();
         let fits = |way: &&Way| code.is_none_or(|code| way.fits(code));
-        for way in definition.commands().iter().filter(fits) {
+        let ways = definition.commands().iter().filter(fits);
+        // A way that is for programs like this one comes before those that are for all.
+        let (own, usual): (Vec<&Way>, Vec<&Way>) =
+            ways.partition(|way| code.is_some() && way.when.is_some());
+        for way in own.into_iter().chain(usual) {
             if let (Some(engine), []) = (&way.embedded, way.needs.as_slice()) {
                 return Ok(Self::of_engine(engine, way));
             }

@@ -10,6 +10,7 @@ mod body;
 
 use std::convert::Infallible;
 use std::io;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -114,15 +115,10 @@ impl Gateway {
         if request.method() != Method::GET && request.method() != Method::HEAD {
             return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET");
         }
-        let path = request.uri().path();
-        let listed = path
-            .strip_prefix("/file/")
-            .and_then(|it| it.split_once('/'));
-        let answered = match (self.upstream.ecosystem, listed) {
-            (Ecosystem::Go, _) => self.clone().of_module(path, &request).await,
-            (Ecosystem::Crates, _) => self.clone().of_crate(path, &request).await,
-            (_, Some((number, file))) => self.clone().file(number, file, &request).await,
-            (_, None) => self.page(path).await,
+        let answered = match self.upstream.ecosystem {
+            Ecosystem::Go => self.clone().of_module(request.uri().path(), &request).await,
+            Ecosystem::Crates => self.clone().of_crate(request.uri().path(), &request).await,
+            Ecosystem::Pypi | Ecosystem::Npm => self.clone().find(&request).await,
         };
         answered.unwrap_or_else(|unanswered| {
             let mut log = self.log();
@@ -147,7 +143,43 @@ impl Gateway {
         })
     }
 
-    async fn page(&self, path: &str) -> Result<Response<Body>, Unanswered> {
+    async fn find(
+        self: Arc<Self>,
+        request: &Request<Incoming>,
+    ) -> Result<Response<Body>, Unanswered> {
+        let path = request.uri().path();
+        let listed = path
+            .strip_prefix("/file/")
+            .and_then(|it| it.split_once('/'));
+        if let Some((number, file)) = listed {
+            let listed = number.parse::<usize>().ok();
+            let listed = listed.and_then(|number| self.log().files.get(number).cloned());
+            return self.file(listed, file, request).await;
+        }
+        // What has a lock does not ask for a page: `/@scope/name/-/name-1.0.0.tgz`.
+        match path.split_once("/-/") {
+            Some((name, file)) if self.upstream.ecosystem == Ecosystem::Npm => {
+                let name = name.replace("%2F", "/").replace("%2f", "/");
+                let (page, files) = self.page(&name).await?;
+                if !page.status().is_success() {
+                    return Ok(page);
+                }
+                let short = name.rsplit('/').next().unwrap_or_default();
+                let is_asked = |it: &&Listed| file == format!("{short}-{}.tgz", it.version);
+                let listed = {
+                    let log = self.log();
+                    let listed = log.files.get(files).unwrap_or_default();
+                    listed.iter().find(is_asked).cloned()
+                };
+                let file = listed.as_ref().map(|it| it.file.clone());
+                self.file(listed, &file.unwrap_or_default(), request).await
+            }
+            _ => Ok(self.page(path).await?.0),
+        }
+    }
+
+    /// A package's page, and which files of the log it has listed.
+    async fn page(&self, path: &str) -> Result<(Response<Body>, Range<usize>), Unanswered> {
         let ecosystem = self.upstream.ecosystem;
         let name = match ecosystem {
             Ecosystem::Pypi => path.strip_prefix("/simple/").unwrap_or_default(),
@@ -160,12 +192,16 @@ impl Gateway {
         // The same grammar as for callers: a name, and nothing that could lead elsewhere.
         let parsed = Requirement::parse(&name, ecosystem).ok();
         let Some(name) = parsed.filter(Requirement::is_bare) else {
-            return Ok(plain(StatusCode::NOT_FOUND, "not the name of a package"));
+            return Ok((
+                plain(StatusCode::NOT_FOUND, "not the name of a package"),
+                0..0,
+            ));
         };
         let page = self.upstream.page(name.name(), false).await?;
-        let text = {
+        let (text, files) = {
             let mut log = self.log();
-            rewrite(&page, &self.upstream, &mut |listed| {
+            let first = log.files.len();
+            let text = rewrite(&page, &self.upstream, &mut |listed| {
                 // Kept in order, so that a number is all a cell has to say.
                 let number = log.files.len();
                 let link = format!("http://127.0.0.1:{PORT}/file/{number}/{}", listed.file);
@@ -173,7 +209,8 @@ impl Gateway {
                     log.files.push(listed);
                 }
                 link
-            })
+            });
+            (text, first..log.files.len())
         };
         let text = text.ok_or_else(|| Unanswered::Unreachable("its page cannot be read".into()))?;
         let kind = match (ecosystem, page.is_json) {
@@ -184,17 +221,15 @@ impl Gateway {
         let mut response = Response::new(Body::whole(text));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static(kind));
-        Ok(response)
+        Ok((response, files))
     }
 
     async fn file(
         self: Arc<Self>,
-        number: &str,
+        listed: Option<Listed>,
         file: &str,
         request: &Request<Incoming>,
     ) -> Result<Response<Body>, Unanswered> {
-        let listed = number.parse::<usize>().ok();
-        let listed = listed.and_then(|number| self.log().files.get(number).cloned());
         let Some(listed) = listed else {
             return Ok(plain(StatusCode::NOT_FOUND, "no page has listed it"));
         };

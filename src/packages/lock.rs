@@ -1,5 +1,7 @@
 //! Exact versions with their hashes, as text that a later call can bring back.
 
+mod bun;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::{fs, io};
@@ -70,7 +72,14 @@ impl Lock {
                 }
                 Self::read(&text, ecosystem)
             }
-            Ecosystem::Npm => Self::read(&text("package-lock.json")?, ecosystem),
+            Ecosystem::Npm => {
+                let text = match text("package-lock.json") {
+                    Ok(text) => text,
+                    Err(_) => bun::package_lock(&text("bun.lock")?)
+                        .ok_or("its `bun.lock` cannot be read")?,
+                };
+                Self::read(&text, ecosystem)
+            }
             Ecosystem::Crates => {
                 let list = text("Cargo.toml")?;
                 let wanted = list.lines().filter(|it| it.starts_with("# "));

@@ -13,6 +13,8 @@ pub struct Listed {
     pub url: Url,
     /// Its name, safe as the last part of a path.
     pub file: String,
+    /// Its version, where a page says that beside it.
+    pub version: String,
 }
 
 /// The page with each address replaced by what `keep` makes of it. Files that the registry
@@ -22,12 +24,13 @@ pub fn rewrite(
     upstream: &Upstream,
     keep: &mut dyn FnMut(Listed) -> String,
 ) -> Option<String> {
-    let mut keep = |link: &str| -> Option<String> {
+    let mut keep = |link: &str, version: &str| -> Option<String> {
         let url = page.url.join(link).ok()?;
         let file = url.path_segments()?.next_back()?.to_owned();
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._+-%~!".contains(&byte);
         let good = !file.is_empty() && file.bytes().all(plain) && upstream.trusts(&url);
-        good.then(|| keep(Listed { url, file }))
+        let version = version.to_owned();
+        good.then(|| keep(Listed { url, file, version }))
     };
     match (upstream.ecosystem, page.is_json) {
         (Ecosystem::Pypi, true) => simple_json(&page.text, &mut keep),
@@ -38,13 +41,13 @@ pub fn rewrite(
     }
 }
 
-type Keep<'a> = &'a mut dyn FnMut(&str) -> Option<String>;
+type Keep<'a> = &'a mut dyn FnMut(&str, &str) -> Option<String>;
 
 /// PEP 691.
 fn simple_json(text: &str, keep: Keep<'_>) -> Option<String> {
     let mut page: Value = serde_json::from_str(text).ok()?;
     page.get_mut("files")?.as_array_mut()?.retain_mut(|file| {
-        let kept = file["url"].as_str().and_then(&mut *keep);
+        let kept = file["url"].as_str().and_then(|link| keep(link, ""));
         kept.map(|kept| file["url"] = kept.into()).is_some()
     });
     Some(page.to_string())
@@ -61,7 +64,7 @@ fn simple_html(text: &str, keep: Keep<'_>) -> String {
             continue;
         };
         let (link, fragment) = link.split_once('#').unwrap_or((&link, ""));
-        let Some(kept) = keep(link) else {
+        let Some(kept) = keep(link, "") else {
             continue;
         };
         let name = rest.split('<').next().unwrap_or_default().trim();
@@ -89,8 +92,9 @@ fn packument(text: &str, keep: Keep<'_>) -> Option<String> {
     let mut page: Value = serde_json::from_str(text).ok()?;
     page.get_mut("versions")?
         .as_object_mut()?
-        .retain(|_, version| {
-            let kept = version["dist"]["tarball"].as_str().and_then(&mut *keep);
+        .retain(|number, version| {
+            let link = version["dist"]["tarball"].as_str();
+            let kept = link.and_then(|link| keep(link, number));
             kept.map(|kept| version["dist"]["tarball"] = kept.into())
                 .is_some()
         });

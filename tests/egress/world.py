@@ -1,7 +1,7 @@
 """The world beyond a test's network: every address answers, and a log tells who was asked for what.
 
 Arguments: the log, a certificate and its key. Says `ready` on standard output."""
-import json, socket, ssl, struct, sys, threading
+import hashlib, json, socket, ssl, struct, sys, threading
 
 log_path, certificate, key = sys.argv[1:4]
 lock = threading.Lock()
@@ -129,6 +129,18 @@ def serve(client, port, secure):
         client.close()
 
 
+GREET = b"export const greet = (who: string): string => `hello ${who}`;\n"
+# A registry with one package, in JSR's words.
+JSR = {
+    "/@stage/greet/meta.json": {"scope": "stage", "name": "greet", "latest": "1.0.0", "versions": {"1.0.0": {}}},
+    "/@stage/greet/1.0.0_meta.json": {
+        "exports": {".": "./mod.ts"},
+        "manifest": {"/mod.ts": {"size": len(GREET), "checksum": "sha256-" + hashlib.sha256(GREET).hexdigest()}},
+    },
+}
+JSR = {path: json.dumps(page).encode() for path, page in JSR.items()} | {"/@stage/greet/1.0.0/mod.ts": GREET}
+
+
 def http(stream, place):
     while line := stream.readline(1 << 16):
         method, path = (line.decode("latin-1").split() + ["", ""])[:2]
@@ -144,6 +156,8 @@ def http(stream, place):
         if path.startswith("/redirect/"):
             extra = f"Location: http://{path[len('/redirect/'):]}\r\n"
             status = "302 Found"
+        elif path in JSR:
+            status, answer = "200 OK", JSR[path]
         elif path.startswith("/big/"):
             status, answer = "200 OK", b"x" * int(path[len("/big/"):])
         else:

@@ -1,6 +1,7 @@
 //! The engines in the binary run with nothing installed: `PATH` is an empty folder here.
 
 mod formats;
+mod packages;
 mod script;
 mod walls;
 

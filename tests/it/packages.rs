@@ -5,6 +5,7 @@
 
 mod go;
 mod hostile;
+mod npm;
 mod real;
 pub mod registry;
 mod rust;
@@ -22,30 +23,47 @@ use crate::support::{Answer, Hotcell, PATH, Running, anyone, everyone, has, open
 pub fn installer() -> Option<&'static Path> {
     static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
     let bring = || {
-        let hotcell = anyone()?;
-        let registry = Registry::start();
-        registry.add("bringer", "1.0", OLD, &wheel("bringer", "1.0", &[], &[]));
-        let mut command = command(&hotcell, &registry, None);
-        command.args(["run", "-l", "python", "--package", "bringer", "-c", "0"]);
-        let answer = Running::start(&mut command).finish();
-        let found = hotcell.home().join(".local/share/hotcell/runtimes/bin/uv");
-        if !found.exists() {
-            skip(&format!("uv cannot be fetched: {}", answer.err()));
-            return None;
-        }
-        let folder = tempfile::Builder::new()
-            .prefix("it-uv-")
-            .tempdir()
-            .expect("a folder")
-            .keep();
-        std::fs::create_dir(folder.join("bin")).expect("a folder");
-        std::fs::copy(found, folder.join("bin/uv")).expect("a copy");
-        for path in [folder.clone(), folder.join("bin"), folder.join("bin/uv")] {
-            open_to_all(&path);
-        }
-        Some(folder)
+        bring(
+            "uv",
+            PATH,
+            &["-l", "python", "--package", "bringer", "-c", "0"],
+        )
     };
     FOLDER.get_or_init(bring).as_deref()
+}
+
+/// Has a run with this `PATH` fetch an installer, and keeps it in `bin` of a folder for all.
+fn bring(tool: &str, path: &str, arguments: &[&str]) -> Option<PathBuf> {
+    let hotcell = anyone()?;
+    let registry = Registry::start();
+    registry.add("bringer", "1.0", OLD, &wheel("bringer", "1.0", &[], &[]));
+    let package = r#"{ "name": "bringer", "version": "1.0.0" }"#.to_owned();
+    let package = registry::tarball(&[("package/package.json", package)]);
+    registry.publish("bringer", "1.0.0", serde_json::json!({}), &package);
+    let mut command = command(&hotcell, &registry, None);
+    command.env("PATH", path).arg("run").args(arguments);
+    let answer = Running::start(&mut command).finish();
+    let bin = hotcell.home().join(".local/share/hotcell/runtimes/bin");
+    let found = bin.join(tool);
+    if !found.exists() {
+        skip(&format!("{tool} cannot be fetched: {}", answer.err()));
+        return None;
+    }
+    let folder = tempfile::Builder::new()
+        .prefix("it-tool-")
+        .tempdir()
+        .expect("a folder")
+        .keep();
+    std::fs::create_dir(folder.join("bin")).expect("a folder");
+    std::fs::copy(found, folder.join("bin").join(tool)).expect("a copy");
+    for path in [
+        folder.clone(),
+        folder.join("bin"),
+        folder.join("bin").join(tool),
+    ] {
+        open_to_all(&path);
+    }
+    Some(folder)
 }
 
 pub const OLD: &str = "2020-01-01T00:00:00Z";

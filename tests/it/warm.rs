@@ -115,10 +115,9 @@ fn what_the_starter_of_a_server_ignores_is_not_ignored_in_a_cell_that_waited() {
     let code = "import os; os.kill(os.getpid(), 3)";
     for _ in 0..8 {
         let result = client.run(json!({ "code": code, "language": "python" }));
-        assert_eq!(
-            result["structuredContent"]["status"], "signaled",
-            "{result}"
-        );
+        let how = &result["structuredContent"];
+        assert_eq!(how["status"], "killed", "{result}");
+        assert_eq!(how["signal"], "SIGQUIT", "{result}");
     }
 }
 

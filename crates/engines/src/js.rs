@@ -7,6 +7,7 @@ mod address;
 mod host;
 mod modules;
 mod node;
+mod packages;
 mod report;
 
 use std::cell::RefCell;
@@ -47,6 +48,8 @@ pub struct Files {
     first: RefCell<Option<Script>>,
     /// Of every file that was rewritten or wrapped.
     places: RefCell<HashMap<String, Written>>,
+    /// What the packages in a folder say of themselves.
+    manifests: RefCell<HashMap<PathBuf, Option<Rc<serde_json::Value>>>>,
 }
 
 enum Unreadable {
@@ -81,6 +84,7 @@ fn run(program: &Program, dialect: Dialect) -> Result<u8, Failed> {
         dialect,
         first: RefCell::new(Some(script)),
         places: RefCell::default(),
+        manifests: RefCell::default(),
     });
 
     let runtime = Runtime::new().map_err(|error| ours(error.to_string()))?;
@@ -205,7 +209,15 @@ impl Files {
             return Ok(script);
         }
         let source = fs::read_to_string(path).map_err(Unreadable::File)?;
-        script::read(path, &source, self.dialect(path)).map_err(Unreadable::Broken)
+        let is_installed = packages::is_installed(path);
+        if is_installed && let Some(is_module) = self.kind(path, &source) {
+            return Ok(Script::plain(source, is_module));
+        }
+        match script::read(path, &source, self.dialect(path)) {
+            // Old code has what is no JavaScript any more, and QuickJS takes some of it.
+            Err(_) if is_installed => Ok(Script::plain(source, false)),
+            read => read.map_err(Unreadable::Broken),
+        }
     }
 
     fn remember(&self, name: &str, places: Places, prefix: u32) {

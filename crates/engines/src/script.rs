@@ -1,6 +1,7 @@
 //! JavaScript and TypeScript read and, where QuickJS or node would not understand them,
 //! rewritten: types, enums, namespaces and JSX.
 
+use std::ops::Range;
 use std::path::Path;
 
 use oxc_allocator::Allocator;
@@ -42,6 +43,18 @@ pub enum Dialect {
     TypeScript,
 }
 
+impl Script {
+    /// Code that is taken as it was written.
+    pub fn plain(code: String, is_module: bool) -> Self {
+        Self {
+            code,
+            is_module,
+            places: Places::default(),
+            map: None,
+        }
+    }
+}
+
 impl Dialect {
     /// By a file's ending; anything unknown is JavaScript.
     pub fn of(path: &Path) -> Self {
@@ -66,12 +79,8 @@ pub fn read(path: &Path, source: &str, dialect: Dialect) -> Result<Script, Broke
     let first = parse(&allocator, source, plain);
     if !first.diagnostics.has_errors() {
         if dialect == Dialect::JavaScript {
-            return Ok(Script {
-                code: source.to_owned(),
-                is_module: first.program.source_type.is_module(),
-                places: Places::default(),
-                map: None,
-            });
+            let is_module = first.program.source_type.is_module();
+            return Ok(Script::plain(source.to_owned(), is_module));
         }
         return rewrite(&allocator, path, first);
     }
@@ -80,6 +89,29 @@ pub fn read(path: &Path, source: &str, dialect: Dialect) -> Result<Script, Broke
         return Err(broken(first.diagnostics.into_iter().next()));
     }
     rewrite(&allocator, path, with_jsx)
+}
+
+/// Where a program names what it imports, each with its quotes.
+pub fn imports(source: &str, dialect: Dialect) -> Vec<Range<usize>> {
+    let kind = SourceType::unambiguous().with_typescript(dialect == Dialect::TypeScript);
+    let allocator = Allocator::default();
+    let first = parse(&allocator, source, kind);
+    let record = match first.diagnostics.has_errors() {
+        true => parse(&allocator, source, kind.with_jsx(true)).module_record,
+        false => first.module_record,
+    };
+    let named = record
+        .requested_modules
+        .values()
+        .flatten()
+        .map(|it| it.span);
+    let called = record.dynamic_imports.iter().map(|it| it.module_request);
+    let spans = named.chain(called);
+    let mut places: Vec<Range<usize>> = spans
+        .map(|span| span.start as usize..span.end as usize)
+        .collect();
+    places.sort_by_key(|place| place.start);
+    places
 }
 
 fn parse<'a>(allocator: &'a Allocator, source: &'a str, kind: SourceType) -> ParserReturn<'a> {

@@ -66,7 +66,14 @@ pub fn main(change: &Change, engine: &Engine) -> ExitCode {
 fn add(asked: &Add, definition: &Definition, engine: &Engine) -> Result<String, FetchError> {
     let around = engine.surroundings();
     let place = Place::in_data(around.data.as_deref().ok_or(FetchError::NoFolder)?);
-    let is_plain = !asked.prefer && asked.recipe.is_none();
+    // `deno` is another name of a language, and of what runs it: who says it means that.
+    let named = Some(&asked.language).filter(|name| {
+        definition.id.as_str() != name.as_str()
+            && fetch::offers_by(name, definition.id.as_str())
+            && !Runtime::is_in_path(name, around)
+    });
+    let recipe = asked.recipe.as_ref().or(named);
+    let is_plain = !asked.prefer && recipe.is_none();
     if let Some(runtime) = satisfied(definition, engine).filter(|_| is_plain) {
         let id = &definition.id;
         return Ok(match runtime.is_embedded() {
@@ -84,7 +91,7 @@ fn add(asked: &Add, definition: &Definition, engine: &Engine) -> Result<String, 
     let has = |command: &str| Runtime::is_in_path(command, around);
     let wanted = Wanted {
         language: definition.id.as_str(),
-        recipe: asked.recipe.as_deref(),
+        recipe: recipe.map(String::as_str),
         order: if asked.prefer {
             Order::BeforePath
         } else {

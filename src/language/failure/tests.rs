@@ -22,6 +22,7 @@ fn syntax(words: &str, line: u32) -> Diagnosis {
 fn missing(module: &str) -> Cause {
     Cause::MissingModule {
         module: module.to_owned(),
+        hint: None,
     }
 }
 
@@ -140,7 +141,7 @@ fn hostile_words_are_read_without_harm_and_quoted_briefly() {
     let found = failure.diagnose(long.as_bytes());
     assert_eq!(found, Diagnosis::default(), "its start is not looked at");
     let long = format!("no é:{}!", "x".repeat(10_000));
-    let Cause::MissingModule { module } = failure.diagnose(long.as_bytes()).cause else {
+    let Cause::MissingModule { module, .. } = failure.diagnose(long.as_bytes()).cause else {
         panic!("{long}");
     };
     assert_eq!(module.len(), 200);

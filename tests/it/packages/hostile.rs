@@ -6,12 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use serde_json::json;
-use sha2::{Digest, Sha256, Sha512};
+use sha2::{Digest, Sha256};
 
-use super::registry::{Registry, hex, wheel, zip};
+use super::registry::{Registry, hex, tarball, wheel, zip};
 use super::{OLD, command, installer, json, run};
 use crate::raw;
 use crate::support::{Hotcell, PATH, Running, anyone, everyone, has};
@@ -40,22 +38,6 @@ impl Canary {
     fn reached(&self) -> usize {
         self.reached.load(Ordering::Relaxed)
     }
-}
-
-pub fn tarball(files: &[(&str, String)]) -> Vec<u8> {
-    let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
-    for (name, text) in files {
-        let mut header = tar::Header::new_gnu();
-        header.set_size(text.len() as u64);
-        header.set_mode(0o644);
-        builder
-            .append_data(&mut header, name, text.as_bytes())
-            .expect("in memory");
-    }
-    builder
-        .into_inner()
-        .and_then(|it| it.finish())
-        .expect("in memory")
 }
 
 fn allow_building(hotcell: &Hotcell) {
@@ -145,24 +127,6 @@ fn pkg01_the_build_of_a_source_package_runs_only_where_it_was_allowed_and_only_i
     }
 }
 
-/// npm's page for one version of a package.
-fn packument(registry: &Registry, name: &str, tarball: &[u8]) {
-    let integrity = {
-        use base64::Engine as _;
-        base64::engine::general_purpose::STANDARD.encode(Sha512::digest(tarball))
-    };
-    let url = format!("{}/npm/{name}/-/{name}-1.0.0.tgz", registry.server.address);
-    let page = json!({
-        "name": name, "dist-tags": { "latest": "1.0.0" },
-        "time": { "created": OLD, "1.0.0": OLD },
-        "versions": { "1.0.0": { "name": name, "version": "1.0.0", "hasInstallScript": true,
-            "scripts": { "postinstall": "node evil.js" },
-            "dist": { "tarball": url, "integrity": format!("sha512-{integrity}") } } },
-    });
-    registry.add_page(&format!("/npm/{name}"), page.to_string());
-    registry.add_page(&format!("/npm/{name}/-/{name}-1.0.0.tgz"), tarball.to_vec());
-}
-
 #[test]
 fn pkg02_a_postinstall_script_runs_only_where_it_was_allowed_and_only_in_a_cell() {
     if !has("node") || !has("npm") {
@@ -185,7 +149,9 @@ fn pkg02_a_postinstall_script_runs_only_where_it_was_allowed_and_only_in_a_cell(
         ("package/evil.js", evil),
         ("package/main.js", main.to_owned()),
     ]);
-    packument(&registry, "sbxevil", &bytes);
+    let scripts = json!({ "postinstall": "node evil.js" });
+    let about = json!({ "hasInstallScript": true, "scripts": scripts });
+    registry.publish("sbxevil", "1.0.0", about, &bytes);
     let run = |said: &str| {
         let mut command = command(&hotcell, &registry, None);
         command.args([

@@ -6,7 +6,7 @@ use std::thread;
 
 use serde_json::json;
 
-use super::installer;
+use super::{installer, npm};
 use crate::raw;
 use crate::support::{PATH, has, ordinary, skip};
 
@@ -70,6 +70,36 @@ fn packages_of_npm_are_imported_and_required() {
         "console.log(require('lodash').chunk([1, 2], 1).length, require('path').basename('/a/b'))",
     );
     assert_eq!(printed, "2 b\n", "{said}");
+}
+
+#[test]
+fn packages_of_npm_work_in_the_engine_where_no_node_is() {
+    let Some(hotcell) = ordinary().filter(|_| npm::installer().is_some()) else {
+        return;
+    };
+    let bin = npm::installer().expect("it is there").join("bin");
+    let imported = "import { chunk } from 'lodash-es'; import { z } from 'npm:zod'; import { format } from 'date-fns'; import ms from 'ms';\n\
+        console.log(JSON.stringify(chunk([1, 2, 3], 2)), z.object({ a: z.string() }).parse({ a: 'x' }).a, format(new Date(0), 'yyyy'), ms('1h'))";
+    let required = "const { z } = require('zod'); const { format } = require('date-fns'); const { chunk } = require('lodash');\n\
+        console.log(JSON.stringify(chunk([1, 2, 3], 2)), z.string().safeParse(1).success, format(new Date(0), 'yyyy'), require('ms')('1h'))";
+    for (code, says) in [
+        (imported, "[[1,2],[3]] x 1970 3600000\n"),
+        (required, "[[1,2],[3]] false 1970 3600000\n"),
+    ] {
+        for language in ["javascript", "typescript"] {
+            let mut command = hotcell.command();
+            command
+                .env("PATH", &bin)
+                .args(["run", "-l", language, "--engine", "embedded", "-c", code]);
+            let output = command.output().expect("it can be started");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(
+                String::from_utf8_lossy(&output.stdout),
+                says,
+                "{language}: {said}"
+            );
+        }
+    }
 }
 
 #[test]

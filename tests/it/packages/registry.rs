@@ -3,10 +3,15 @@
 use std::io::{Cursor, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use sha2::{Digest, Sha256};
+use base64::Engine as _;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256, Sha512};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
+use super::OLD;
 use crate::fetch::server::Server;
 
 pub struct Registry {
@@ -107,6 +112,35 @@ impl Registry {
             .with(|state| state.files.insert(file, wheel.to_vec()));
     }
 
+    /// Adds a version to npm's page of a package, with what the page says of it.
+    pub fn publish(&self, name: &str, version: &str, about: Value, tarball: &[u8]) {
+        let hash = base64::engine::general_purpose::STANDARD.encode(Sha512::digest(tarball));
+        let file = format!(
+            "/npm/{name}/-/{}-{version}.tgz",
+            name.replace(['@', '/'], "")
+        );
+        let mut about = about;
+        about["name"] = name.into();
+        about["version"] = version.into();
+        about["dist"] = json!({ "tarball": format!("{}{file}", self.server.address), "integrity": format!("sha512-{hash}") });
+        // A scope's slash is a part of the name.
+        let path = format!("/npm/{}", name.replace('/', "%2F"));
+        self.server.with(|state| {
+            let page = state
+                .files
+                .get(&path)
+                .and_then(|page| serde_json::from_slice(page).ok());
+            let mut page: Value = page.unwrap_or_else(
+                || json!({ "name": name, "time": { "created": OLD }, "versions": {} }),
+            );
+            page["dist-tags"]["latest"] = version.into();
+            page["time"][version] = OLD.into();
+            page["versions"][version] = about;
+            state.files.insert(path, page.to_string().into_bytes());
+            state.files.insert(file, tarball.to_vec());
+        });
+    }
+
     /// Adds a page as it is.
     pub fn add_page(&self, path: &str, text: impl Into<Vec<u8>>) {
         self.server
@@ -120,6 +154,23 @@ impl Registry {
     pub fn count(&self, ending: &str) -> usize {
         self.server.count(ending)
     }
+}
+
+/// What npm unpacks: all of it is in a folder.
+pub fn tarball(files: &[(&str, String)]) -> Vec<u8> {
+    let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    for (name, text) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(text.len() as u64);
+        header.set_mode(0o644);
+        builder
+            .append_data(&mut header, name, text.as_bytes())
+            .expect("in memory");
+    }
+    builder
+        .into_inner()
+        .and_then(|it| it.finish())
+        .expect("in memory")
 }
 
 /// A wheel with these files, and what it requires.

@@ -7,8 +7,11 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use rquickjs::context::EvalOptions;
-use rquickjs::{Coerced, Ctx, Exception, Function, Object, Result, TypedArray, Value};
+use rquickjs::{
+    Coerced, Ctx, Error, Exception, Function, Module, Object, Result, TypedArray, Value,
+};
 
+use super::packages::Asked;
 use super::{Files, Program, Unreadable};
 use super::{address, modules};
 
@@ -59,17 +62,20 @@ fn places<'js>(ctx: &Ctx<'js>, host: &Object<'js>, files: &Rc<Files>) -> Result<
         vec![line, column]
     };
     host.set("place", Function::new(ctx.clone(), place)?)?;
-    let resolve = |from: String, name: String| {
-        let found = modules::resolve(Path::new(&from), &name);
+    let known = files.clone();
+    let resolve = move |from: String, name: String| {
+        let found = known.resolve(Path::new(&from), &name, Asked::Require);
         found.map(|path| path.to_string_lossy().into_owned())
     };
     host.set("resolve", Function::new(ctx.clone(), resolve)?)?;
+    let of_node = |name: String| modules::is_of_node(&name);
+    host.set("isOfNode", Function::new(ctx.clone(), of_node)?)?;
     let known = files.clone();
     let compile = move |ctx: Ctx<'js>, name: String| compile(&ctx, &known, name);
     host.set("compile", Function::new(ctx.clone(), compile)?)
 }
 
-/// A script as the function that node makes of it.
+/// A script as the function that node makes of it; a module as what it exports.
 fn compile<'js>(ctx: &Ctx<'js>, files: &Files, name: String) -> Result<Value<'js>> {
     let script = files.read(Path::new(&name)).map_err(|why| match why {
         Unreadable::File(error) => refused(ctx, &error, "open", &name),
@@ -77,6 +83,16 @@ fn compile<'js>(ctx: &Ctx<'js>, files: &Files, name: String) -> Result<Value<'js
             Exception::throw_syntax(ctx, &format!("{} ({name})", broken.message))
         }
     })?;
+    if script.is_module {
+        return match Module::import(ctx, name)?.finish() {
+            // What waits for something cannot be required, in node neither.
+            Err(Error::WouldBlock) => {
+                let message = "require() cannot be used on an ESM graph with top-level await. Use import() instead.";
+                Err(Exception::throw_message(ctx, message))
+            }
+            exported => exported,
+        };
+    }
     // A `#!` line is a comment only where a program starts.
     let code = match script.code.strip_prefix("#!") {
         Some(rest) => format!("//{rest}"),

@@ -1,5 +1,5 @@
-//! Where `import` and `require` find things: the engine's own modules, and files of the
-//! workspace. There is no network and no package here.
+//! Where `import` and `require` find things: the engine's own modules, files of the
+//! workspace, and packages that were installed for it. There is no network here.
 
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
@@ -7,11 +7,15 @@ use std::rc::Rc;
 use rquickjs::context::EvalOptions;
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
-use rquickjs::{Ctx, Exception, Function, Module, Object, Promise, Result};
+use rquickjs::{Ctx, Exception, Function, Module, Object, Promise, Result, Value};
 
+use super::packages::Asked;
 use super::{CONTROL, Files, Unreadable};
 
 pub struct Modules(pub Rc<Files>);
+
+/// The modules that node has.
+const OF_NODE: &str = include_str!("../../../../packages/node-own.txt");
 
 /// The engine's own code, by name.
 const LIBRARIES: &[(&str, &str)] = &[
@@ -37,17 +41,32 @@ pub fn library<'js>(ctx: &Ctx<'js>, name: &str) -> Result<Function<'js>> {
     ctx.eval_with_options(*source, options)
 }
 
-/// The file that `name` means in a file `from`: as it is, or with an ending that was left out.
-pub fn resolve(from: &Path, name: &str) -> Option<PathBuf> {
-    let name = name.strip_prefix("file://").unwrap_or(name);
-    if !name.starts_with(['.', '/']) {
-        return None;
+impl Files {
+    /// The file that `name` means in a file `from`.
+    pub fn resolve(&self, from: &Path, name: &str, asked: Asked) -> Option<PathBuf> {
+        let name = name.strip_prefix("file://").unwrap_or(name);
+        match name.starts_with(['.', '/']) {
+            true => self.file(&from.parent()?.join(name), asked),
+            false => self.of_package(from, name, asked),
+        }
     }
-    let path = tidy(&from.parent()?.join(name));
+
+    /// A file as it is named, or the one that stands for its folder.
+    pub fn file(&self, path: &Path, asked: Asked) -> Option<PathBuf> {
+        let path = tidy(path);
+        named_file(&path)
+            .or_else(|| self.entry(&path, asked))
+            .or_else(|| index(&path))
+    }
+}
+
+const ENDINGS: [&str; 6] = ["js", "ts", "mjs", "cjs", "tsx", "json"];
+
+/// A file as it is, or with an ending that was left out.
+pub fn named_file(path: &Path) -> Option<PathBuf> {
     let text = path.to_str()?;
-    let mut candidates = vec![path.clone()];
-    let endings = ["js", "ts", "mjs", "cjs", "tsx", "json"];
-    candidates.extend(endings.map(|ending| format!("{text}.{ending}").into()));
+    let mut candidates = vec![path.to_owned()];
+    candidates.extend(ENDINGS.map(|ending| format!("{text}.{ending}").into()));
     // TypeScript names the file that it would become.
     let becomes = [
         (".js", ".ts"),
@@ -59,11 +78,16 @@ pub fn resolve(from: &Path, name: &str) -> Option<PathBuf> {
         .iter()
         .filter_map(|(to, from)| Some(format!("{}{from}", text.strip_suffix(to)?).into()));
     candidates.extend(became);
-    candidates.extend(endings.map(|ending| path.join(format!("index.{ending}"))));
     candidates.into_iter().find(|candidate| candidate.is_file())
 }
 
-fn tidy(path: &Path) -> PathBuf {
+/// The file that a folder has for itself.
+pub fn index(folder: &Path) -> Option<PathBuf> {
+    let candidates = ENDINGS.map(|ending| folder.join(format!("index.{ending}")));
+    candidates.into_iter().find(|candidate| candidate.is_file())
+}
+
+pub fn tidy(path: &Path) -> PathBuf {
     let mut tidy = PathBuf::new();
     for part in path.components() {
         match part {
@@ -86,22 +110,31 @@ impl Resolver for Modules {
         if builtin(ctx, name)?.is_some() {
             return Ok(format!("node:{}", name.trim_start_matches("node:")));
         }
-        if let Some(path) = resolve(Path::new(base), name) {
+        if let Some(path) = self.0.resolve(Path::new(base), name, Asked::Import) {
             return Ok(path.to_string_lossy().into_owned());
         }
-        let kind = if name.starts_with(['.', '/']) {
-            "module"
+        let (code, message, place) = if is_of_node(name) {
+            let name = name.trim_start_matches("node:");
+            let message = format!("No such built-in module: node:{name}");
+            (
+                "ERR_UNKNOWN_BUILTIN_MODULE",
+                message,
+                format!("\n    at {base}"),
+            )
         } else {
-            "package"
+            let kind = match name.starts_with(['.', '/']) {
+                true => "module",
+                false => "package",
+            };
+            let message = format!("Cannot find {kind} '{name}' imported from {base}");
+            ("ERR_MODULE_NOT_FOUND", message, String::new())
         };
-        let message = format!("Cannot find {kind} '{name}' imported from {base}");
         let error = Exception::from_message(ctx.clone(), &message)?;
         // node names the code in the first line; the stack was made before there was one.
-        let code = "ERR_MODULE_NOT_FOUND";
         error.as_object().set("code", code)?;
         error
             .as_object()
-            .set("stack", format!("Error [{code}]: {message}"))?;
+            .set("stack", format!("Error [{code}]: {message}{place}"))?;
         Err(error.throw())
     }
 }
@@ -140,7 +173,13 @@ impl Loader for Modules {
                     self.0.remember(name, script.places, 0);
                     script.code
                 } else {
-                    exports(&format!("library('node').load({name:?})"), Vec::new())
+                    // What it exports is known when it has run: it does so before the
+                    // modules that import it, and not in their order.
+                    let names = match load(ctx, name)?.as_object() {
+                        Some(exported) => exported.keys().collect::<Result<Vec<String>>>()?,
+                        None => Vec::new(),
+                    };
+                    exports(&format!("library('node').load({name:?})"), names)
                 }
             }
         };
@@ -170,16 +209,31 @@ fn builtin<'js>(ctx: &Ctx<'js>, name: &str) -> Result<Option<Object<'js>>> {
     find.call((name,))
 }
 
+/// What a script exports, or a module that is required.
+fn load<'js>(ctx: &Ctx<'js>, name: &str) -> Result<Value<'js>> {
+    let control: Object = ctx.globals().get(CONTROL)?;
+    let library: Function = control.get("library")?;
+    let node: Object = library.call(("node",))?;
+    node.get::<_, Function>("load")?.call((name,))
+}
+
+/// Whether node has a module of this name.
+pub fn is_of_node(name: &str) -> bool {
+    name.starts_with("node:") || OF_NODE.lines().any(|own| own == name)
+}
+
 /// A module that is the value of an expression, and exports its fields.
 fn exports(expression: &str, names: Vec<String>) -> String {
-    let plain = |name: &String| {
-        let first = name.starts_with(|first: char| first.is_ascii_alphabetic());
-        first && name != "default" && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    let is_word = |name: &String| {
+        let mut bytes = name.bytes();
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_$".contains(&byte);
+        name != "default" && !name.starts_with(|it: char| it.is_ascii_digit()) && bytes.all(plain)
     };
     let fields: String = names
         .iter()
-        .filter(|name| plain(name))
-        .map(|name| format!("const $_{name} = it.{name}; export {{ $_{name} as {name} }};\n"))
+        .filter(|name| !name.is_empty() && is_word(name))
+        .enumerate()
+        .map(|(at, name)| format!("const $_{at} = it.{name}; export {{ $_{at} as {name} }};\n"))
         .collect();
     format!("const it = globalThis.{CONTROL}.{expression};\nexport default it;\n{fields}")
 }

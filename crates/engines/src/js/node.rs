@@ -1,11 +1,11 @@
-//! TypeScript for a node that cannot read it: the types are taken away, and node is
-//! started on what is left in our place.
+//! Programs for a node that cannot read them: types and the `npm:` of imports are taken
+//! away, and node is started on what is left in our place.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::{env, fs};
 
-use super::{Failed, Program, not_a_program, ours};
+use super::{Failed, Program, not_a_program, ours, packages};
 use crate::script::{self, Dialect};
 
 /// What node is started on. Beside the program, so that its relative imports are right.
@@ -18,8 +18,9 @@ pub fn for_node(program: &Program) -> Result<u8, Failed> {
     };
     let folder = env::current_dir().map_err(|error| ours(error.to_string()))?;
     let main = folder.join(&program.file);
-    let source = program.text()?;
-    let script = script::read(&main, source, Dialect::TypeScript)
+    let dialect = Dialect::of(&main);
+    let source = &without_npm(program.text()?, dialect);
+    let script = script::read(&main, source, dialect)
         .map_err(|broken| not_a_program(&main, source, &broken))?;
     let ending = if script.is_module { "mjs" } else { "cjs" };
     let written = main.with_file_name(format!("{WRITTEN}.{ending}"));
@@ -33,4 +34,50 @@ pub fn for_node(program: &Program) -> Result<u8, Failed> {
     command.arg("--enable-source-maps").arg(&written).args(args);
     // Returns only if that failed.
     Err(ours(format!("{node}: {}", command.exec())))
+}
+
+/// The same with packages named as node names them. Everything else stays where it is.
+fn without_npm(source: &str, dialect: Dialect) -> String {
+    let mut written = source.to_owned();
+    if !source.contains("npm:") {
+        return written;
+    }
+    for place in script::imports(source, dialect) {
+        let text = source.get(place.clone()).unwrap_or_default();
+        let quote = text.chars().next().unwrap_or_default();
+        let inside = text.get(1..text.len().saturating_sub(1));
+        if let Some(name) = inside.and_then(packages::bare) {
+            let short = format!("{quote}{name}{quote}");
+            let spaces = " ".repeat(text.len() - short.len());
+            written.replace_range(place, &(short + &spaces));
+        }
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_are_named_as_node_names_them_and_nothing_else_moves() {
+        let source = "import a, { type B } from 'npm:@s/a@^1.2/b';\nexport * from \"npm:c\";\n\
+            const d: string = 'npm:d'; import fs from 'node:fs'; await import('npm:é@1'); import(d);\n";
+        let written = without_npm(source, Dialect::TypeScript);
+        assert_eq!(
+            written,
+            "import a, { type B } from '@s/a/b'         ;\nexport * from \"c\"    ;\n\
+            const d: string = 'npm:d'; import fs from 'node:fs'; await import('é'      ); import(d);\n"
+        );
+        for broken in ["import 'npm:", "npm:", "import(npm:)", "import `npm:a`"] {
+            assert_eq!(without_npm(broken, Dialect::JavaScript), broken);
+        }
+        assert_eq!(
+            without_npm(
+                "import 'npm:b'; const a = <string>b; await import('npm:a')",
+                Dialect::TypeScript
+            ),
+            "import 'b'    ; const a = <string>b; await import('a'    )"
+        );
+    }
 }

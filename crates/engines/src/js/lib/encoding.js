@@ -109,6 +109,10 @@
     static byteLength(value, encoding) {
       return typeof value === 'string' ? fromText(value, encoding).length : value.byteLength;
     }
+    static compare(a, b) {
+      const at = a.findIndex((byte, at) => byte !== b[at]);
+      return at < 0 ? Math.sign(a.length - b.length) : a[at] < b[at] ? -1 : 1;
+    }
     static concat(parts) {
       const whole = new Buffer(parts.reduce((sum, part) => sum + part.length, 0));
       let at = 0;

@@ -193,7 +193,13 @@
         work(...args, (error, value) => (error ? reject(error) : resolve(value)))),
       isDeepStrictEqual: library('assert').same,
       TextEncoder: library('encoding').TextEncoder, TextDecoder: library('encoding').TextDecoder,
+      inherits: (to, from) => void Object.setPrototypeOf(to.prototype, from.prototype),
+      deprecate: (work) => work,
       types: {},
+    }),
+    tty: () => ({ isatty: () => false }),
+    module: () => ({
+      createRequire: (from) => requireFrom(String(fileName(String(from).startsWith('file:') ? new (library('url').URL)(from) : from))),
     }),
     url: () => ({
       ...library('url'),
@@ -224,8 +230,14 @@
   };
 
   const cache = {};
-  const missing = (name, from) =>
-    Object.assign(new Error(`Cannot find module '${name}'\nRequire stack:\n- ${from}`), { code: 'MODULE_NOT_FOUND' });
+  const missing = (name, from) => {
+    if (!host.isOfNode(name)) {
+      return Object.assign(new Error(`Cannot find module '${name}'\nRequire stack:\n- ${from}`), { code: 'MODULE_NOT_FOUND' });
+    }
+    const [error, code] = [new Error(`No such built-in module: node:${name.replace(/^node:/, '')}`), 'ERR_UNKNOWN_BUILTIN_MODULE'];
+    // node names the code in the first line; the stack was made before there was one.
+    return Object.assign(error, { code, stack: error.stack.replace('Error', `Error [${code}]`) });
+  };
   const requireFrom = (from) => {
     const require = (name) => {
       const found = builtin(String(name));
@@ -246,8 +258,18 @@
       module.exports = JSON.parse(text(host.readFile(path)));
     } else {
       if (isMain) main = module;
-      const body = host.compile(path);
-      body.call(module.exports, module.exports, requireFrom(path), module, path, path.replace(/\/[^/]*$/, '') || '/');
+      try {
+        const body = host.compile(path);
+        if (typeof body === 'function') {
+          const require = (module.require = requireFrom(path));
+          body.call(module.exports, module.exports, require, module, path, path.replace(/\/[^/]*$/, '') || '/');
+        } else {
+          module.exports = body['module.exports'] ?? body;
+        }
+      } catch (error) {
+        delete cache[path];
+        throw error;
+      }
     }
     module.loaded = true;
     return module;

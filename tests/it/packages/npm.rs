@@ -1,0 +1,265 @@
+//! npm's packages where neither npm nor node is: the engine in the binary, and an installer that
+//! hotcell brings itself.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use serde_json::{Value, json};
+
+use super::registry::{Registry, tarball};
+use super::{bring, command};
+use crate::support::{Hotcell, Running, anyone, everyone, has};
+
+/// A folder whose `bin` has nothing but the installer, fetched once by our own recipe.
+pub fn installer() -> Option<&'static Path> {
+    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let arguments = ["-l", "js", "--package", "bringer", "-c", "0"];
+    let bring = || bring("bun-packages", "/nowhere", &arguments);
+    FOLDER.get_or_init(bring).as_deref()
+}
+
+/// `hotcell` with this registry, and no program of the host in its `PATH`.
+fn alone(hotcell: &Hotcell, registry: &Registry) -> Command {
+    let mut command = command(hotcell, registry, None);
+    let folder = installer().expect("it is there").join("bin");
+    command.env("PATH", folder);
+    command
+}
+
+fn json(mut command: Command, arguments: &[&str]) -> Value {
+    command.args(["run", "--json"]).args(arguments);
+    Running::start(&mut command).finish().json()
+}
+
+/// Two packages: one is a module and needs an old version of the other, a script.
+fn filled() -> Registry {
+    let registry = Registry::start();
+    let package = |about: &Value, code: &str| {
+        let files = [
+            ("package/package.json", about.to_string()),
+            ("package/index.js", code.to_owned()),
+        ];
+        tarball(&files)
+    };
+    for version in ["1.0.0", "2.0.0"] {
+        let about = json!({ "name": "oldthing", "version": version });
+        let code = format!("exports.version = '{version}'; exports.folder = __dirname;");
+        registry.publish("oldthing", version, json!({}), &package(&about, &code));
+    }
+    let needs = json!({ "oldthing": "^1" });
+    let about = json!({ "name": "@scope/newthing", "version": "1.0.0", "type": "module", "exports": "./index.js", "dependencies": needs });
+    let code = "import { version } from 'oldthing'; export const needs = version; export default (x) => x * 2;";
+    registry.publish(
+        "@scope/newthing",
+        "1.0.0",
+        json!({ "dependencies": needs }),
+        &package(&about, code),
+    );
+    registry
+}
+
+const PROGRAM: &str = "import twice, { needs } from '@scope/newthing'; import { version } from 'npm:oldthing@2'; console.log(twice(4), needs, version)";
+
+#[test]
+fn where_no_node_is_packages_are_installed_once_and_then_nobody_is_asked() {
+    if installer().is_none() {
+        return;
+    }
+    for hotcell in everyone() {
+        let registry = filled();
+        for language in ["js", "ts"] {
+            let call = ["-l", language, "-c", PROGRAM];
+            let first = json(alone(&hotcell, &registry), &call);
+            assert_eq!(
+                first["stdout"], "8 1.0.0 2.0.0\n",
+                "{} {language}: {first}",
+                hotcell.name
+            );
+            assert_eq!(first["runtime"]["path"], "embedded");
+            let all = [
+                "@scope/newthing==1.0.0",
+                "oldthing==1.0.0",
+                "oldthing==2.0.0",
+            ];
+            assert_eq!(first["packages"]["installed"], json!(all));
+            let asked = registry.asked();
+            let again = json(alone(&hotcell, &registry), &call);
+            assert_eq!(
+                (&again["stdout"], &again["packages"]["cached"]),
+                (&first["stdout"], &true.into()),
+                "{again}"
+            );
+            assert_eq!(registry.asked(), asked, "a second run asked the registry");
+        }
+    }
+}
+
+#[test]
+fn a_lock_is_the_same_for_every_installer() {
+    let Some(hotcell) = anyone().filter(|_| installer().is_some()) else {
+        return;
+    };
+    let registry = filled();
+    let lock = |record: &Value| {
+        record["packages"]["lock"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let first = json(alone(&hotcell, &registry), &["-l", "js", "-c", PROGRAM]);
+    let mut locks = vec![lock(&first)];
+    if has("npm") {
+        let mut with_npm = command(&hotcell, &registry, None);
+        with_npm.env("HOTCELL_PACKAGES_DIR", hotcell.make_folder("home/other"));
+        let other = json(with_npm, &["-l", "js@embedded", "-c", PROGRAM]);
+        assert_eq!(other["stdout"], first["stdout"], "{other}");
+        locks.push(lock(&other));
+    }
+    let about = json!({ "name": "oldthing", "version": "2.1.0" });
+    let newer = tarball(&[
+        ("package/package.json", about.to_string()),
+        ("package/index.js", "exports.version = 'newer'".to_owned()),
+    ]);
+    registry.publish("oldthing", "2.1.0", json!({}), &newer);
+    for (at, text) in locks.iter().enumerate() {
+        let file = hotcell.write("lock.json", text);
+        let call = [
+            "-l",
+            "js@embedded",
+            "--lock",
+            file.to_str().expect("a path"),
+            "-c",
+            PROGRAM,
+        ];
+        for (name, command) in [
+            ("bun", alone(&hotcell, &registry)),
+            ("npm", command(&hotcell, &registry, None)),
+        ] {
+            if name == "npm" && !has("npm") {
+                continue;
+            }
+            let mut command = command;
+            command.env(
+                "HOTCELL_PACKAGES_DIR",
+                hotcell.make_folder(format!("home/{name}{at}")),
+            );
+            let pinned = json(command, &call);
+            assert_eq!(
+                (&pinned["stdout"], &pinned["packages"]["lock"]),
+                (&first["stdout"], &text.as_str().into()),
+                "lock {at} with {name}: {pinned}"
+            );
+        }
+    }
+    // Control: without a lock the newer one comes.
+    let newer = json(
+        alone(&hotcell, &registry),
+        &[
+            "-l",
+            "js",
+            "--package",
+            "oldthing@2.1.0",
+            "-c",
+            "console.log(require('oldthing').version)",
+        ],
+    );
+    assert_eq!(newer["stdout"], "newer\n", "{newer}");
+
+    // Somebody who changes the file on the way is noticed.
+    let evil = tarball(&[(
+        "package/package.json",
+        r#"{ "name": "oldthing", "version": "2.0.0" }"#.to_owned(),
+    )]);
+    registry.server.with(|state| {
+        state
+            .files
+            .insert("/npm/oldthing/-/oldthing-2.0.0.tgz".to_owned(), evil)
+    });
+    let file = hotcell.write("lock.json", &locks[0]);
+    let mut changed = alone(&hotcell, &registry);
+    changed.env("HOTCELL_PACKAGES_DIR", hotcell.make_folder("home/changed"));
+    let changed = json(
+        changed,
+        &[
+            "-l",
+            "js",
+            "--lock",
+            file.to_str().expect("a path"),
+            "-c",
+            PROGRAM,
+        ],
+    );
+    assert_eq!(changed["error"]["kind"], "package_not_found", "{changed}");
+    assert!(
+        changed["error"]["message"]
+            .as_str()
+            .is_some_and(|it| it.contains("Integrity")),
+        "{changed}"
+    );
+}
+
+#[test]
+fn for_node_the_prefix_of_a_package_is_taken_away() {
+    let Some(hotcell) = anyone().filter(|_| has("node") && installer().is_some()) else {
+        return;
+    };
+    let registry = filled();
+    for language in ["js", "ts"] {
+        let with_node = command(&hotcell, &registry, installer());
+        let record = json(with_node, &["-l", language, "-c", PROGRAM]);
+        let found = (&record["stdout"], &record["runtime"]["name"]);
+        assert_eq!(
+            found,
+            (&"8 1.0.0 2.0.0\n".into(), &"node".into()),
+            "{record}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_had_is_said_in_the_installers_words_and_no_script_runs() {
+    let Some(hotcell) = anyone().filter(|_| installer().is_some()) else {
+        return;
+    };
+    let registry = filled();
+    for (package, words) in [
+        ("nowhere-to-be-found", "404"),
+        ("oldthing@7", "No version matching \"7\""),
+    ] {
+        let failed = json(
+            alone(&hotcell, &registry),
+            &["-l", "js", "--package", package, "-c", "console.log('ran')"],
+        );
+        let error = &failed["error"];
+        assert_eq!(
+            (&error["kind"], &failed["stdout"]),
+            (&"package_not_found".into(), &"".into()),
+            "{failed}"
+        );
+        assert!(
+            error["message"]
+                .as_str()
+                .is_some_and(|it| it.contains(words)),
+            "{failed}"
+        );
+    }
+    let scripts = json!({ "postinstall": "echo ran > ran.txt" });
+    let about = json!({ "name": "scripted", "version": "1.0.0", "scripts": scripts });
+    let code = "module.exports = require('fs').existsSync(__dirname + '/ran.txt')";
+    let bytes = tarball(&[
+        ("package/package.json", about.to_string()),
+        ("package/index.js", code.to_owned()),
+    ]);
+    registry.publish(
+        "scripted",
+        "1.0.0",
+        json!({ "hasInstallScript": true, "scripts": scripts }),
+        &bytes,
+    );
+    let quiet = json(
+        alone(&hotcell, &registry),
+        &["-l", "js", "-c", "console.log(require('scripted'))"],
+    );
+    assert_eq!(quiet["stdout"], "false\n", "{quiet}");
+}
