@@ -116,6 +116,10 @@ def serve(client, port, secure):
                 client.sendall(piece.upper())
             return
         if secure:
+            first = client.recv(4096, socket.MSG_PEEK)
+            if first[:1] != b"\x16":
+                log("plain", place, first)
+                return
             names = []
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(certificate, key)
