@@ -4,6 +4,7 @@
 //! the event loop.
 
 mod address;
+mod fetch;
 mod host;
 mod modules;
 mod node;
@@ -23,6 +24,7 @@ use rquickjs::{
     CatchResultExt, CaughtError, Context, Ctx, Function, Object, Promise, Runtime, Value,
 };
 
+use self::fetch::Requests;
 use super::{Failed, Program, ours};
 use crate::script::{self, Broken, Dialect, Places, Script};
 
@@ -83,6 +85,8 @@ fn run(program: &Program, dialect: Dialect) -> Result<u8, Failed> {
         places: RefCell::default(),
     });
 
+    let requests = Rc::new(Requests::default());
+
     let runtime = Runtime::new().map_err(|error| ours(error.to_string()))?;
     runtime.set_max_stack_size(MAX_STACK);
     runtime.set_loader(
@@ -95,7 +99,7 @@ fn run(program: &Program, dialect: Dialect) -> Result<u8, Failed> {
         let broken =
             |error: CaughtError<'_>| ours(format!("the engine's own code failed: {error}"));
         let boot: Function = modules::library(&ctx, "boot").catch(&ctx).map_err(broken)?;
-        let host = host::object(&ctx, program, &files)
+        let host = host::object(&ctx, program, &files, &requests)
             .catch(&ctx)
             .map_err(broken)?;
         let control: Object = boot.call((host,)).catch(&ctx).map_err(broken)?;
@@ -115,7 +119,8 @@ fn run(program: &Program, dialect: Dialect) -> Result<u8, Failed> {
         let result = started
             .catch(&ctx)
             .map_err(|error| thrown(&control, error, &files));
-        let code = match result.and_then(|promise| turn(&ctx, &control, promise, &files)) {
+        let code = match result.and_then(|promise| turn(&ctx, &control, promise, &files, &requests))
+        {
             Ok(code) => code,
             Err(failed) => {
                 leave(&control, failed.code);
@@ -132,6 +137,7 @@ fn turn<'js>(
     control: &Object<'js>,
     main: Option<Promise<'js>>,
     files: &Files,
+    requests: &Requests,
 ) -> Result<u8, Failed> {
     let get = |name: &str| control.get::<_, Function>(name);
     let (Ok(next), Ok(tick), Ok(unhandled)) = (get("turn"), get("tick"), get("takeUnhandled"))
@@ -160,9 +166,16 @@ fn turn<'js>(
             return Err(uncaught(&text, files));
         }
         let wait: f64 = next
-            .call(())
+            .call((requests.are_pending(),))
             .catch(ctx)
             .map_err(|error| thrown(control, error, files))?;
+        if requests.are_pending() {
+            if let Some(arrived) = requests.next(wait) {
+                let delivered = arrived.deliver(ctx, control).catch(ctx);
+                delivered.map_err(|error| thrown(control, error, files))?;
+            }
+            continue;
+        }
         if wait < 0.0 && !ctx.execute_pending_job() {
             break;
         }

@@ -9,6 +9,7 @@ use std::time::Instant;
 use rquickjs::context::EvalOptions;
 use rquickjs::{Coerced, Ctx, Exception, Function, Object, Result, TypedArray, Value};
 
+use super::fetch::Requests;
 use super::{Files, Program, Unreadable};
 use super::{address, modules};
 
@@ -16,7 +17,12 @@ use super::{address, modules};
 const WRAPPER: &str = "(function (exports, require, module, __filename, __dirname) { ";
 
 /// The object that `boot.js` is called with.
-pub fn object<'js>(ctx: &Ctx<'js>, program: &Program, files: &Rc<Files>) -> Result<Object<'js>> {
+pub fn object<'js>(
+    ctx: &Ctx<'js>,
+    program: &Program,
+    files: &Rc<Files>,
+    requests: &Rc<Requests>,
+) -> Result<Object<'js>> {
     let host = Object::new(ctx.clone())?;
     let main = files.main.to_string_lossy().into_owned();
     let cwd = files.main.parent().unwrap_or(Path::new("/"));
@@ -49,6 +55,15 @@ pub fn object<'js>(ctx: &Ctx<'js>, program: &Program, files: &Rc<Files>) -> Resu
     places(ctx, &host, files)?;
     input_and_output(ctx, &host)?;
     text(ctx, &host)?;
+    let requests = requests.clone();
+    let fetch = move |id: u32,
+                      method: String,
+                      url: String,
+                      headers: Vec<Vec<String>>,
+                      body: Option<String>| {
+        requests.start(id, method, &url, headers, body.as_deref().map(bytes));
+    };
+    host.set("fetch", Function::new(ctx.clone(), fetch)?)?;
     Ok(host)
 }
 
