@@ -519,7 +519,12 @@ fn of_compiler(error: ErrorOutput, compiled: &Compiled) -> ErrorOutput {
 
 /// Why a program failed by itself, as far as its runtime said so.
 fn diagnosed(plan: &RunPlan, code: i32, stderr: &[u8]) -> ErrorOutput {
-    let Diagnosis { cause, file, line } = plan.failure.diagnose(stderr);
+    let Diagnosis {
+        cause,
+        file,
+        line,
+        advice,
+    } = plan.failure.diagnose(stderr);
     let exited = format!("the program failed with exit code {code}");
     if cause == Cause::Unknown
         && plan.egress.is_none()
@@ -560,7 +565,7 @@ fn diagnosed(plan: &RunPlan, code: i32, stderr: &[u8]) -> ErrorOutput {
         file: file.or_else(|| line.map(|_| plan.source.path.to_string())),
         line,
         module,
-        ..ErrorOutput::new(kind, message, hint.map(str::to_owned))
+        ..ErrorOutput::new(kind, message, advice.or(hint.map(str::to_owned)))
     }
 }
 

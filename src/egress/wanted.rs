@@ -5,7 +5,7 @@
 use regex_lite::Regex;
 
 /// Words by which programs say that there is no network.
-const WORDS: [&str; 12] = [
+const WORDS: [&str; 13] = [
     "Network is unreachable",
     "network is unreachable",
     "ENETUNREACH",
@@ -18,10 +18,11 @@ const WORDS: [&str; 12] = [
     "dns error",
     "no such host",
     "Failed to open TCP connection",
+    "JSR package manifest for",
 ];
 
 /// How some of them name the host.
-const HOSTS: &str = r"(?:resolve host:? (?:address )?|Failed to resolve |EAI_AGAIN |ENOTFOUND |host=|lookup |TCP connection to )['‘`]?([A-Za-z0-9][A-Za-z0-9.-]*\.[A-Za-z0-9-]+)";
+const HOSTS: &str = r"(?:resolve host:? (?:address )?|Failed to resolve |EAI_AGAIN |ENOTFOUND |host=|lookup |TCP connection to |Import 'https?://)['‘`]?([A-Za-z0-9][A-Za-z0-9.-]*\.[A-Za-z0-9-]+)";
 
 /// Whether a failed program wanted a network, and the host if it said which.
 pub fn wanted(stderr: &[u8]) -> Option<Option<String>> {
@@ -51,6 +52,8 @@ mod tests {
             "requests: HTTPSConnectionPool(host='api.example.com', port=443): Max retries (name resolution)",
             "dial tcp: lookup api.example.com on [::1]:53: network is unreachable",
             "Failed to open TCP connection to api.example.com:443 (getaddrinfo: Temporary failure in name resolution)",
+            "error: JSR package manifest for '@a/b' failed to load. Import 'https://api.example.com/@a/b/meta.json' failed.",
+            "error: Import 'https://api.example.com/x.ts' failed.\n    0: dns error: failed to lookup address information",
         ] {
             assert_eq!(
                 wanted(text.as_bytes()),

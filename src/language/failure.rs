@@ -29,6 +29,8 @@ pub struct Failure {
     /// Lines that only a program causes that was running: with one of them
     /// nothing is a syntax error.
     running: Vec<Pattern>,
+    /// Lines that have a remedy of their own: what to do about it, in one sentence.
+    advice: Vec<(Pattern, String)>,
     /// How many of the last lines are searched for `syntax`, `parser`, `missing` and `input`.
     last_lines: Option<usize>,
     place: Place,
@@ -50,6 +52,8 @@ pub struct Diagnosis {
     /// Where, if the runtime said so: a path in the workspace and a line.
     pub file: Option<String>,
     pub line: Option<u32>,
+    /// What the definition says is to be done about it.
+    pub advice: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -87,6 +91,7 @@ impl Failure {
             missing: named(&self.missing),
             input: named(&self.input),
             running: named(&self.running),
+            advice: self.advice.clone(),
             last_lines: self.last_lines,
             place: Place {
                 lines: named(&self.place.lines),
@@ -119,10 +124,23 @@ impl Failure {
             None => self.place(&lines),
         };
         Diagnosis {
+            advice: self.advice_on(stderr),
             cause,
             file: place.path,
             line: place.line,
         }
+    }
+
+    /// What is to be done about a failure with this stderr, if the definition knows.
+    pub fn advice_on(&self, stderr: &[u8]) -> Option<String> {
+        let end = &stderr[stderr.len().saturating_sub(SEARCHED)..];
+        let text = String::from_utf8_lossy(end);
+        let says = |(pattern, _): &&(Pattern, String)| {
+            let pattern = std::slice::from_ref(pattern);
+            text.lines().any(|line| read(pattern, line).is_some())
+        };
+        let found = self.advice.iter().find(says)?;
+        Some(found.1.clone())
     }
 
     fn cause(&self, lines: &[&str]) -> (Cause, Found) {

@@ -206,7 +206,18 @@ impl Runtime {
         let mut passed_over = Vec::new();
         let mut searched: Vec<String> = Vec::new();
         let fits = |way: &&Way| code.is_none_or(|code| way.fits(code));
-        for way in definition.commands().iter().filter(fits) {
+        let mut ways: Vec<&Way> = definition.commands().iter().filter(fits).collect();
+        if code.is_none() {
+            // What is for some programs only does not stand for the language, if the same
+            // programs run the others.
+            let all = definition.commands();
+            let same = |way: &Way| {
+                all.iter()
+                    .any(|it| it.when.is_none() && it.needs == way.needs)
+            };
+            ways.sort_by_key(|way| way.when.is_some() && same(way));
+        }
+        for way in ways {
             if let (Some(engine), []) = (&way.embedded, way.needs.as_slice()) {
                 return Ok(Self::of_engine(engine, way));
             }
@@ -357,6 +368,7 @@ pub use version::Versions;
 fn in_path(command: &str, around: &Surroundings) -> impl Iterator<Item = PathBuf> {
     let place = around.data.as_deref().map(Place::in_data);
     let links = |order| place.as_ref().map(|place| place.links(order));
+    let mut seen: Vec<PathBuf> = Vec::new();
     links(Order::BeforePath)
         .into_iter()
         .chain(std::env::split_paths(&around.path))
@@ -364,6 +376,14 @@ fn in_path(command: &str, around: &Surroundings) -> impl Iterator<Item = PathBuf
         .filter(|folder| folder.is_absolute())
         .map(move |folder| folder.join(command))
         .filter(|path| is_executable(path))
+        // A folder may stand there twice.
+        .filter(move |path| match seen.contains(path) {
+            true => false,
+            false => {
+                seen.push(path.clone());
+                true
+            }
+        })
 }
 
 fn is_executable(path: &Path) -> bool {

@@ -1,6 +1,7 @@
 //! JavaScript and TypeScript read and, where QuickJS or node would not understand them,
 //! rewritten: types, enums, namespaces and JSX.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use oxc_allocator::Allocator;
@@ -80,6 +81,54 @@ pub fn read(path: &Path, source: &str, dialect: Dialect) -> Result<Script, Broke
         return Err(broken(first.diagnostics.into_iter().next()));
     }
     rewrite(&allocator, path, with_jsx)
+}
+
+/// The source with `npm:name@1/part` imported as `name/part`, which other runtimes than deno find
+/// too. Everything else stays in its place.
+pub fn with_bare_names(source: &str) -> Cow<'_, str> {
+    if !source.contains("npm:") {
+        return Cow::Borrowed(source);
+    }
+    let allocator = Allocator::default();
+    let kind = SourceType::unambiguous().with_typescript(true);
+    let mut parsed = parse(&allocator, source, kind);
+    if parsed.diagnostics.has_errors() {
+        parsed = parse(&allocator, source, kind.with_jsx(true));
+    }
+    let record = &parsed.module_record;
+    let named = record.requested_modules.values().flatten();
+    let asked = record.dynamic_imports.iter().map(|it| it.module_request);
+    let spans = named.map(|it| it.span).chain(asked);
+    let mut text = source.to_owned();
+    for span in spans {
+        let range = span.start as usize..span.end as usize;
+        let word = &source[range.clone()];
+        if let Some(mut bare) = bare_name(word) {
+            bare.extend(std::iter::repeat_n(' ', word.len() - bare.len()));
+            text.replace_range(range, &bare);
+        }
+    }
+    Cow::Owned(text)
+}
+
+/// `"name/part"` for the literal `"npm:name@1/part"`.
+fn bare_name(literal: &str) -> Option<String> {
+    let quote = literal.chars().next().filter(|it| "\"'`".contains(*it))?;
+    let name = literal.strip_prefix(quote)?.strip_suffix(quote)?;
+    let name = name.strip_prefix("npm:")?.trim_start_matches('/');
+    let scope = match name.starts_with('@') {
+        true => name.find('/')? + 1,
+        false => 0,
+    };
+    let package = name[scope..].find('/').map_or(name.len(), |at| scope + at);
+    let version = name[scope..package]
+        .find('@')
+        .map_or(package, |at| scope + at);
+    Some(format!(
+        "{quote}{}{}{quote}",
+        &name[..version],
+        &name[package..]
+    ))
 }
 
 fn parse<'a>(allocator: &'a Allocator, source: &'a str, kind: SourceType) -> ParserReturn<'a> {
@@ -162,5 +211,26 @@ impl Places {
         found.map_or((line, column), |place| {
             (place.source.0 + 1, place.source.1 + 1)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_are_named_as_others_name_them_and_nothing_moves() {
+        let source = "import z from \"npm:zod@3\"; await import('npm:@s/a@^1.2/b');\nexport * from 'npm:x'; console.log('npm:y', \"é\")";
+        let bare = with_bare_names(source);
+        assert_eq!(bare.len(), source.len());
+        let words: Vec<&str> = bare.split_whitespace().collect();
+        assert_eq!(
+            words.join(" "),
+            "import z from \"zod\" ; await import('@s/a/b' ); export * from 'x' ; console.log('npm:y', \"é\")"
+        );
+        assert_eq!(bare.lines().count(), source.lines().count());
+        for same in ["console.log('npm:y')", "import 'npm:", "import x from 'y'"] {
+            assert_eq!(with_bare_names(same), same);
+        }
     }
 }

@@ -11,6 +11,7 @@ fn failure(language: &str) -> Failure {
 
 fn syntax(words: &str, line: u32) -> Diagnosis {
     Diagnosis {
+        advice: None,
         cause: Cause::Syntax {
             words: words.to_owned(),
         },
@@ -164,4 +165,18 @@ fn what_only_a_parser_says_is_syntax_though_a_place_follows_it() {
         typescript.diagnose(import.as_bytes()).cause,
         missing("lodash")
     );
+}
+
+#[test]
+fn what_has_a_remedy_of_its_own_is_told_with_it() {
+    let node = failure("javascript");
+    let line = "Error [ERR_UNSUPPORTED_ESM_URL_SCHEME]: Only URLs with a scheme in: file, data, and node are supported by the default ESM loader. Received protocol 'jsr:'";
+    let found = node.diagnose(format!("node:internal/load:241\n{line}\n    at x\n").as_bytes());
+    assert_eq!(found.cause, missing("jsr:"));
+    let advice = found.advice.expect("advice");
+    assert!(
+        advice.contains("`hotcell languages add typescript`"),
+        "{advice}"
+    );
+    assert_eq!(node.diagnose(b"Error: x\n").advice, None);
 }

@@ -1,5 +1,5 @@
-//! TypeScript for a node that cannot read it: the types are taken away, and node is
-//! started on what is left in our place.
+//! Programs that node cannot read: types are taken away and `npm:` from the names of packages, and
+//! node is started on what is left in our place.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -19,7 +19,8 @@ pub fn for_node(program: &Program) -> Result<u8, Failed> {
     let folder = env::current_dir().map_err(|error| ours(error.to_string()))?;
     let main = folder.join(&program.file);
     let source = program.text()?;
-    let script = script::read(&main, source, Dialect::TypeScript)
+    let bare = script::with_bare_names(source);
+    let script = script::read(&main, &bare, Dialect::TypeScript)
         .map_err(|broken| not_a_program(&main, source, &broken))?;
     let ending = if script.is_module { "mjs" } else { "cjs" };
     let written = main.with_file_name(format!("{WRITTEN}.{ending}"));
