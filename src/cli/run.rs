@@ -497,6 +497,8 @@ fn report(
     match result {
         Ok(result) => {
             let verdict = Verdict::of(plan, &result);
+            let uninstalled = !result.refused.is_empty();
+            let advised = plan.failure.advice_on(&result.stderr.tail()).is_some();
             let output = RunOutput::of_result(plan, result).with_version(version);
             if json {
                 print_json(&output);
@@ -508,9 +510,13 @@ fn report(
                     complain(note, None);
                 }
                 // A program that failed by itself has said why; the rest is for us to say.
-                let own = ["exception", "syntax", "missing_module"];
-                if let Some(error) = verdict.error.filter(|error| !own.contains(&error.kind)) {
-                    complain(&error.message, error.hint.as_deref());
+                let is_its_own = |kind: &str| match kind {
+                    "exception" | "syntax" => true,
+                    "missing_module" => !uninstalled && !advised,
+                    _ => false,
+                };
+                if let Some(error) = verdict.error.filter(|error| !is_its_own(error.kind)) {
+                    complain(&error.message, here(error.hint).as_deref());
                 }
             }
             verdict.shell_code.into()
@@ -519,11 +525,17 @@ fn report(
             if json {
                 print_json(&RunOutput::of_start_error(plan, &error));
             } else {
-                complain(&error.to_string(), error.hint().as_deref());
+                let hint = error.hint().map(Into::into);
+                complain(&error.to_string(), here(hint).as_deref());
             }
             OUR_FAILURE.into()
         }
     }
+}
+
+/// A hint with the means of this surface.
+fn here(hint: Option<String>) -> Option<String> {
+    hint.map(|hint| hint.replace("in `packages`", "with `--package`"))
 }
 
 fn print_json(value: &impl serde::Serialize) {
