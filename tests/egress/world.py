@@ -1,7 +1,7 @@
 """The world beyond a test's network: every address answers, and a log tells who was asked for what.
 
 Arguments: the log, a certificate and its key. Says `ready` on standard output."""
-import json, socket, ssl, struct, sys, threading
+import hashlib, json, socket, ssl, struct, sys, threading
 
 log_path, certificate, key = sys.argv[1:4]
 lock = threading.Lock()
@@ -36,6 +36,17 @@ NAMES = {
     "rebind.test": [["203.0.113.80"], ["10.0.0.5"]],
     "none.test": [],
     "metadata.google.internal": ["169.254.169.254"],
+}
+
+
+# What deno imports: a module by its URL, and the same as a package of JSR.
+MODULE = b"export const said: string = 'from afar';\n"
+FILES = {"/mod.ts": {"size": len(MODULE), "checksum": "sha256-" + hashlib.sha256(MODULE).hexdigest()}}
+MODULES = {
+    "/x.ts": MODULE,
+    "/@a/b/meta.json": json.dumps({"scope": "a", "name": "b", "latest": "1.0.0", "versions": {"1.0.0": {}}}).encode(),
+    "/@a/b/1.0.0_meta.json": json.dumps({"manifest": FILES, "exports": {".": "./mod.ts"}}).encode(),
+    "/@a/b/1.0.0/mod.ts": MODULE,
 }
 
 
@@ -150,6 +161,9 @@ def http(stream, place):
             status = "302 Found"
         elif path.startswith("/big/"):
             status, answer = "200 OK", b"x" * int(path[len("/big/"):])
+        elif path in MODULES:
+            status, answer = "200 OK", MODULES[path]
+            extra = f"Content-Type: application/{'json' if path.endswith('json') else 'typescript'}\r\n"
         else:
             facts = {"place": place, "path": path, "headers": headers, "body": body.decode("latin-1")}
             status, answer = "200 OK", json.dumps(facts).encode()

@@ -1,8 +1,10 @@
 //! The tools that people use find the way out by themselves.
 
+use std::path::Path;
+
 use super::lines;
 use super::stage::Stage;
-use crate::support::{Running, everyone, has};
+use crate::support::{Running, everyone, has, skip};
 
 /// A tool, what it is told, and what it must say.
 const CASES: [(&str, &str, &str, &str); 8] = [
@@ -210,5 +212,66 @@ fn the_engine_inside_the_binary_fetches_through_the_proxy_and_nowhere_else() {
         let nobody = ["TypeError: fetch failed - getaddrinfo EAI_AGAIN allowed.test"];
         assert_eq!(lines(&result), nobody, "{result}");
         assert_eq!(stage.log(), [""; 0]);
+    }
+}
+
+#[test]
+fn deno_imports_by_url_and_from_jsr_where_the_host_is_granted() {
+    let Some(stage) = Stage::set() else { return };
+    // Fetched by `scripts/test`, as a user would, and for that user alone.
+    let own = rustix::process::getuid().as_raw();
+    let Some(hotcell) = everyone().into_iter().find(|it| it.uid == own) else {
+        return;
+    };
+    let data = std::env::var_os("HOTCELL_TEST_DATA").unwrap_or_default();
+    if !Path::new(&data)
+        .join("hotcell/runtimes/first/deno")
+        .exists()
+    {
+        return skip("no deno");
+    }
+    let certificate = format!("{}:ca.pem", stage.authority().display());
+    let run = |language: &str, module: &str, network: &str| {
+        let code = format!("import {{ said }} from \"{module}\"; console.log(said)");
+        let mut command = stage.dressed(&hotcell);
+        command
+            .arg(format!("XDG_DATA_HOME={}", data.display()))
+            .arg(hotcell.binary())
+            .args([
+                "run",
+                "--json",
+                "--network",
+                network,
+                "--file",
+                &certificate,
+            ])
+            .args(["--env", "DENO_CERT=/workspace/ca.pem"])
+            .args(["--env", "JSR_URL=https://allowed.test/"])
+            .args(["-l", language, "-c", &code]);
+        Running::start(&mut command).finish().json()
+    };
+    for module in ["https://allowed.test/x.ts", "jsr:@a/b"] {
+        for language in ["typescript", "javascript"] {
+            let result = run(language, module, "allowed.test");
+            assert_eq!(
+                lines(&result),
+                ["from afar"],
+                "{language} {module}: {result}"
+            );
+        }
+        let refused = run("typescript", module, "none");
+        assert_eq!(
+            (&refused["error"]["kind"], &refused["error"]["hint"]),
+            (
+                &"denied".into(),
+                &"Grant `allowed.test` with `--network`.".into()
+            ),
+            "{module}: {refused}"
+        );
+        let other = run("typescript", module, "other.test");
+        assert_eq!(
+            other["network"]["denied"][0]["grant"], "allowed.test",
+            "{other}"
+        );
     }
 }
