@@ -128,7 +128,7 @@ def serve(client, port, secure):
             return
         if secure:
             first = client.recv(4096, socket.MSG_PEEK)
-            if first[:1] != b"\x16":
+            if first and first[:1] != b"\x16":
                 log("plain", place, first)
                 return
             names = []
