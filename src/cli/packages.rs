@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::{BAD_INPUT, LOW_LIMITS, OUR_FAILURE, complain, told};
+use super::{BAD_INPUT, LOW_LIMITS, OUR_FAILURE, complain, show, told};
 use crate::cell::Requirement;
 use crate::engine::{Engine, Rejected};
 use crate::fetch::megabytes;
@@ -15,7 +15,7 @@ use crate::language::Surroundings;
 use crate::output::RunOutput;
 use crate::packages::{PackageError, Set, Store};
 use crate::request::{AskedPackages, RunRequest, parse_size};
-use crate::run::{OutputEvent, Stdin, Surface};
+use crate::run::{OutputEvent, Stdin, Stream, Surface};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -135,7 +135,13 @@ fn add(engine: &Engine, names: &[String], language: &str) -> ExitCode {
         };
         let hear = async {
             while let Some(event) = received.recv().await {
-                complain(&String::from_utf8_lossy(&event.bytes), None);
+                match event.stream {
+                    Stream::Progress => show(&event.bytes),
+                    _ => {
+                        show(b"");
+                        complain(&String::from_utf8_lossy(&event.bytes), None);
+                    }
+                }
             }
         };
         tokio::join!(engine.run(&plan, surface, std::future::pending()), hear).0

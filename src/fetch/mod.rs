@@ -19,7 +19,7 @@ pub use book::offers;
 pub use consent::may_add_unasked;
 pub use error::FetchError;
 pub use place::{Order, Place, Receipt};
-pub use progress::{Bar, Event, megabytes};
+pub use progress::{Bar, Event, bar, megabytes};
 pub use recipe::{Recipe, Registry};
 pub use registry::base as registry_base;
 
