@@ -85,7 +85,11 @@ impl Registry {
             certainty: 1.0,
         };
         if let Some(asked) = asked {
-            return Ok(sure(self.find(asked)?, By::Request));
+            let found = self.find(asked)?;
+            // Who asks for JavaScript with a file of TypeScript means that.
+            let named = file.and_then(|file| self.by_file_name(file).ok()?);
+            let wider = named.filter(|it| it.includes.contains(&found.id));
+            return Ok(sure(wider.unwrap_or(found), By::Request));
         }
         // A tag that is no language (`text`, `output`) says nothing.
         if let Some(found) = fence.and_then(|tag| self.find(tag).ok()) {
