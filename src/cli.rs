@@ -74,6 +74,16 @@ fn told(error: &dyn std::error::Error) -> String {
     text
 }
 
+/// Shows on a terminal how far something is. What is written next takes its place.
+fn show(bar: &[u8]) {
+    use std::io::{IsTerminal, Write};
+    let mut stderr = std::io::stderr().lock();
+    if stderr.is_terminal() {
+        let _ = stderr.write_all(b"\r\x1b[K");
+        let _ = stderr.write_all(bar);
+    }
+}
+
 /// Says what is wrong in one line and what to do about it in another.
 fn complain(message: &str, hint: Option<&str>) {
     // Nobody left to tell is no reason to fail differently.

@@ -16,6 +16,7 @@ mod hello;
 mod proxy;
 mod report;
 mod scrub;
+mod secure;
 mod tunnel;
 mod wanted;
 

@@ -21,6 +21,44 @@
 //! - [`store`] keeps what outlives a run.
 //! - [`secret`] makes names that cannot be guessed.
 //! - [`doctor`] tests the walls from inside a real cell.
+//!
+//! A program of your own streams runs like this. Cells are made by that same program, started again, so [`hook`] comes first:
+//!
+//! ```standalone_crate
+//! use std::process::ExitCode;
+//!
+//! use hotcell::cell::Requirement;
+//! use hotcell::engine::Engine;
+//! use hotcell::language::Surroundings;
+//! use hotcell::request::RunRequest;
+//! use hotcell::run::{Stdin, Surface};
+//!
+//! fn main() -> ExitCode {
+//!     if let Some(code) = hotcell::hook() {
+//!         return code;
+//!     }
+//!     let runtime = tokio::runtime::Runtime::new().expect("threads");
+//!     let engine = Engine::new(Surroundings::from_env());
+//!     for (language, code) in [("python", "print(6 * 7)"), ("javascript", "console.log(6 * 7)")] {
+//!         let request = RunRequest::new(code).expect("a program").language(language);
+//!         let plan = engine.plan(request).expect("a runtime");
+//!         let (events, mut output) = tokio::sync::mpsc::channel(16);
+//!         let surface = Surface { stdin: Stdin::Empty, events, requirement: Requirement::default(), door: None };
+//!         let listen = async {
+//!             let mut heard = Vec::new();
+//!             while let Some(event) = output.recv().await {
+//!                 heard.extend(event.bytes);
+//!             }
+//!             heard
+//!         };
+//!         let run = engine.run(&plan, surface, std::future::pending());
+//!         let (result, heard) = runtime.block_on(async { tokio::join!(run, listen) });
+//!         assert_eq!(heard, b"42\n");
+//!         assert_eq!(result.expect("a cell").stdout.to_text(), "42\n");
+//!     }
+//!     ExitCode::SUCCESS
+//! }
+//! ```
 
 pub mod cell;
 pub mod cli;
@@ -44,3 +82,14 @@ pub mod secret;
 pub mod store;
 
 pub use http::serve;
+
+/// For the first line of `main`: this process may have been started to make cells, or to be
+/// the program of one. Then it ends with the code that is returned.
+pub fn hook() -> Option<std::process::ExitCode> {
+    jail::hook();
+    let mut arguments = std::env::args_os();
+    if arguments.next().is_some_and(|name| name == jail::ENGINE) {
+        return Some(engines::main(arguments));
+    }
+    doctor::hook()
+}

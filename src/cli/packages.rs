@@ -7,14 +7,14 @@ use std::time::SystemTime;
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::{BAD_INPUT, LOW_LIMITS, OUR_FAILURE, complain, told};
+use super::{BAD_INPUT, LOW_LIMITS, OUR_FAILURE, complain, show, told};
 use crate::cell::Requirement;
 use crate::engine::{Engine, Rejected};
 use crate::fetch::megabytes;
 use crate::language::Surroundings;
 use crate::packages::{PackageError, Readied, Set, Store};
 use crate::request::{AskedPackages, RunRequest, parse_size};
-use crate::run::OutputEvent;
+use crate::run::{OutputEvent, Stream};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -60,17 +60,34 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     if let Action::Add { names, language } = &arguments.action {
         return add(&engine, names, language);
     }
+    let size = match &arguments.action {
+        Action::Prune {
+            size: Some(text), ..
+        } => match parse_size(text) {
+            Ok(size) => size,
+            Err(error) => {
+                complain(&format!("--size {text}: {error}"), None);
+                return BAD_INPUT.into();
+            }
+        },
+        Action::Prune { all: true, .. } => 0,
+        _ => engine.packages().settings().size,
+    };
     let done = engine.packages().store().and_then(|store| {
         Ok(match &arguments.action {
             Action::List { json: true } => json_list(&store),
             Action::List { .. } => table(&store),
             Action::Remove { names } => removed(&take(&store, names)?),
-            Action::Prune { all: true, .. } => removed(&store.trim(0)),
-            Action::Prune { size, .. } => {
-                let size = size.as_deref().map(parse_size).transpose();
-                // Nothing is removed for a size that is none.
-                let size = size.unwrap_or(Some(u64::MAX));
-                removed(&store.trim(size.unwrap_or(engine.packages().settings().size)))
+            Action::Prune { .. } => {
+                let gone = removed(&store.trim(size));
+                let left: u64 = store.list().iter().map(|(set, _)| set.bytes).sum();
+                match left > size {
+                    true => format!(
+                        "{gone}{} stay: used in the last quarter of an hour\n",
+                        megabytes(left)
+                    ),
+                    false => gone,
+                }
             }
             Action::Add { .. } => String::new(),
         })
@@ -114,7 +131,13 @@ fn add(engine: &Engine, names: &[String], language: &str) -> ExitCode {
         let (events, mut received) = mpsc::channel::<OutputEvent>(64);
         let hear = async {
             while let Some(event) = received.recv().await {
-                complain(&String::from_utf8_lossy(&event.bytes), None);
+                match event.stream {
+                    Stream::Progress => show(&event.bytes),
+                    _ => {
+                        show(b"");
+                        complain(&String::from_utf8_lossy(&event.bytes), None);
+                    }
+                }
             }
         };
         let never = std::pin::pin!(std::future::pending());

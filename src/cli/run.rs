@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
-use super::{BAD_INPUT, LOW_LIMITS, OUR_FAILURE, complain, told};
+use super::{BAD_INPUT, LOW_LIMITS, OUR_FAILURE, complain, show, told};
 use crate::cell::Requirement;
 use crate::engine::{Engine, Rejected};
 use crate::language::Surroundings;
@@ -282,7 +282,7 @@ fn read_code(
         // Nothing is guessed: the first word is neither a file nor a language.
         return Err(RequestError::HostFile {
             path: arguments.file.clone().unwrap_or_else(|| inline.into()),
-            source: io::ErrorKind::NotFound.into(),
+            source: io::Error::other("it is neither a language nor a file"),
         });
     }
     let file = match is_language {
@@ -423,7 +423,7 @@ fn can_write_at_once(event: &OutputEvent) -> bool {
     event.bytes.len() <= PIPE_BUF
         && match event.stream {
             Stream::Stdout => ready(io::stdout().as_fd()),
-            Stream::Stderr | Stream::Notice => ready(io::stderr().as_fd()),
+            Stream::Stderr | Stream::Notice | Stream::Progress => ready(io::stderr().as_fd()),
         }
 }
 
@@ -441,7 +441,12 @@ fn write(event: &OutputEvent) -> io::Result<()> {
         Stream::Stdout => write_all(&mut io::stdout().lock(), &event.bytes),
         Stream::Stderr => write_all(&mut io::stderr().lock(), &event.bytes),
         Stream::Notice => {
+            show(b"");
             complain(&String::from_utf8_lossy(&event.bytes), None);
+            Ok(())
+        }
+        Stream::Progress => {
+            show(&event.bytes);
             Ok(())
         }
     }
@@ -514,7 +519,7 @@ fn report(
                     _ => true,
                 };
                 if let Some(error) = verdict.error.filter(is_ours) {
-                    complain(&error.message, error.hint.as_deref());
+                    complain(&error.message, here(error.hint).as_deref());
                 }
             }
             verdict.shell_code.into()
@@ -523,11 +528,17 @@ fn report(
             if json {
                 print_json(&RunOutput::of_start_error(plan, &error));
             } else {
-                complain(&error.to_string(), error.hint().as_deref());
+                let hint = error.hint().map(Into::into);
+                complain(&error.to_string(), here(hint).as_deref());
             }
             OUR_FAILURE.into()
         }
     }
+}
+
+/// A hint with the means of this surface.
+fn here(hint: Option<String>) -> Option<String> {
+    hint.map(|hint| hint.replace("in `packages`", "with `--package`"))
 }
 
 fn print_json(value: &impl serde::Serialize) {

@@ -9,12 +9,10 @@ use std::sync::Arc;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose,
 };
+use rustls::ServerConfig;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::pki_types::{PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore, ServerConfig};
-use tokio::net::TcpStream;
-use tokio::sync::OnceCell;
-use tokio_rustls::{TlsAcceptor, TlsConnector};
+use rustls::pki_types::PrivateKeyDer;
+use tokio_rustls::TlsAcceptor;
 
 use crate::plan::RunPlan;
 use crate::request::{CellPath, Host, InputFile, Target};
@@ -44,7 +42,6 @@ const VARIABLES: [&str; 9] = [
 pub struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     provider: Arc<CryptoProvider>,
-    client: OnceCell<Arc<ClientConfig>>,
 }
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -82,7 +79,6 @@ impl Authority {
         let authority = Self {
             issuer,
             provider: Arc::new(aws_lc_rs::default_provider()),
-            client: OnceCell::new(),
         };
         Ok(Some((plan, Arc::new(authority))))
     }
@@ -104,31 +100,10 @@ impl Authority {
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(TlsAcceptor::from(Arc::new(config)))
     }
-
-    /// Speaks to `target` itself, which shows a certificate that this host trusts.
-    pub async fn connect(
-        &self,
-        target: &Target,
-        stream: TcpStream,
-    ) -> std::io::Result<tokio_rustls::client::TlsStream<TcpStream>> {
-        let make = async || {
-            let mut roots = RootCertStore::empty();
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            let config = ClientConfig::builder_with_provider(self.provider.clone())
-                .with_safe_default_protocol_versions()?
-                .with_root_certificates(roots)
-                .with_no_client_auth();
-            Ok::<_, rustls::Error>(Arc::new(config))
-        };
-        let config = self.client.get_or_try_init(make).await;
-        let config = config.map_err(std::io::Error::other)?.clone();
-        let name = ServerName::try_from(bare(&target.host)).map_err(std::io::Error::other)?;
-        TlsConnector::from(config).connect(name, stream).await
-    }
 }
 
 /// Without the brackets of an IPv6 address.
-fn bare(host: &Host) -> String {
+pub fn bare(host: &Host) -> String {
     match host {
         Host::Name(name) => name.to_string(),
         Host::Address(address) => address.to_string(),

@@ -1,4 +1,4 @@
-//! HTTP as a proxy speaks it: CONNECT, and requests for `http://` hosts.
+//! HTTP as a proxy speaks it: CONNECT, and requests for whole URLs.
 
 mod forward;
 mod inject;
@@ -22,6 +22,7 @@ use tokio::net::TcpStream;
 use super::authority::Authority;
 use super::dial::{DialError, Dialer};
 use super::report::{Ledger, Reason, Report};
+use super::secure::Secure;
 use super::tunnel::{self, Meter};
 use crate::plan::{Egress, Secret};
 use crate::request::Target;
@@ -40,6 +41,7 @@ pub struct Proxy {
     dialer: Dialer,
     /// Of a run with secrets.
     authority: Option<Arc<Authority>>,
+    secure: Secure,
     pub(super) ledger: Ledger,
 }
 
@@ -74,6 +76,7 @@ impl Proxy {
             egress,
             dialer: Dialer::default(),
             authority,
+            secure: Secure::default(),
             ledger: Ledger::default(),
         }
     }
@@ -122,8 +125,8 @@ impl Proxy {
         tunnel: &Mutex<Option<Tunnel>>,
     ) -> Result<Response<Body>, Refusal> {
         if request.method() != Method::CONNECT {
-            let target = self.target_of(&request)?;
-            return self.forward(request, target, Scheme::Http).await;
+            let (target, scheme) = self.target_of(&request)?;
+            return self.forward(request, target, scheme).await;
         }
         let target = self.read_target(&request, None)?;
         let upgrade = hyper::upgrade::on(&mut request);
@@ -132,7 +135,7 @@ impl Proxy {
                 self.check(&target)?;
                 Tunnel::Read(upgrade, target, Scheme::Http)
             }
-            _ if self.secrets_for(&target).next().is_some() => {
+            _ if self.secrets_for(&target, Scheme::Https).next().is_some() => {
                 self.check(&target)?;
                 Tunnel::Read(upgrade, target, Scheme::Https)
             }
@@ -192,17 +195,27 @@ impl Proxy {
     }
 
     /// The secrets that requests to `target` may carry.
-    fn secrets_for(&self, target: &Target) -> impl Iterator<Item = &Secret> {
+    fn secrets_for(&self, target: &Target, scheme: Scheme) -> impl Iterator<Item = &Secret> {
         let secrets = self.egress.secrets.iter();
-        secrets.filter(move |secret| secret.is_for(target))
+        secrets.filter(move |secret| match scheme {
+            Scheme::Https => secret.is_for(target),
+            // SECURITY: by what is spoken, not by the port: `http://host:443` is not encrypted.
+            Scheme::Http => secret.is_for_plain(target),
+        })
     }
 
     /// The host of a request for a whole URL.
-    fn target_of(&self, request: &Request<Incoming>) -> Result<Target, Refusal> {
+    fn target_of(&self, request: &Request<Incoming>) -> Result<(Target, Scheme), Refusal> {
+        let read = |scheme: Scheme| {
+            let target = self.read_target(request, Some(scheme.port()))?;
+            Ok((target, scheme))
+        };
         match request.uri().scheme_str() {
-            Some("http") => self.read_target(request, Some(80)),
+            Some("http") => read(Scheme::Http),
+            // For programs that have no TLS of their own.
+            Some("https") => read(Scheme::Https),
             Some(_) => Err(Refusal::Bad(
-                "this proxy forwards http:// alone; use CONNECT for https://",
+                "this proxy forwards http:// and https:// alone",
             )),
             None => Err(Refusal::Bad(
                 "this is a proxy: it is asked for whole URLs, or with CONNECT",

@@ -54,6 +54,7 @@ mod tests {
             "Failed to open TCP connection to api.example.com:443 (getaddrinfo: Temporary failure in name resolution)",
             "error sending request for url (https://api.example.com/x.ts): client error (Connect): dns error",
             "error: JSR package manifest for '@a/b' failed to load. Import 'https://api.example.com/@a/b/meta.json' failed.",
+            "error: Import 'https://api.example.com/x.ts' failed.\n    0: dns error: failed to lookup address information",
         ] {
             assert_eq!(
                 wanted(text.as_bytes()),

@@ -99,16 +99,8 @@ pub fn download(
     let mut url = None;
     let (mut tries, mut farthest) = (0, got);
     while size != Some(got) {
-        // SECURITY: never through a link that someone put there.
-        let mut file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32)
-            .open(to)
-            .map_err(disk)?;
         if size.is_some_and(|size| got > size) {
-            file.set_len(0).map_err(disk)?;
+            fs::remove_file(to).map_err(disk)?;
             got = 0;
         }
         let url = match &url {
@@ -120,6 +112,14 @@ pub fn download(
             // There is no more. What we have is right or is thrown away.
             break;
         }
+        // SECURITY: never through a link that someone put there.
+        let mut file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32)
+            .open(to)
+            .map_err(disk)?;
         if got > 0 && !continues(&response, got) {
             // A server that cannot go on starts again, and so do we.
             file.set_len(0).map_err(disk)?;

@@ -10,6 +10,13 @@ pub enum FetchError {
     #[error("there is no recipe for `{0}`")]
     NoRecipe(String),
 
+    #[error("`{language}` has no recipe `{asked}`")]
+    NotItsRecipe {
+        language: String,
+        asked: String,
+        known: Vec<String>,
+    },
+
     #[error("the recipe `{recipe}` is not for this machine ({arch})")]
     OtherMachine { recipe: String, arch: &'static str },
 
@@ -71,6 +78,7 @@ impl FetchError {
             Self::NoRecipe(_) => {
                 "Run `hotcell languages`: it names the package that has it.".to_owned()
             }
+            Self::NotItsRecipe { known, .. } => format!("Choose one of: {}.", known.join(", ")),
             Self::Unreachable { .. } => "Check the network, HTTPS_PROXY and the registry's mirror \
                  (PIP_INDEX_URL, NPM_CONFIG_REGISTRY, HOTCELL_DEBIAN_MIRROR), then run it again."
                 .to_owned(),

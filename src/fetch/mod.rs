@@ -19,7 +19,7 @@ pub use book::{offers, offers_by};
 pub use consent::may_add_unasked;
 pub use error::FetchError;
 pub use place::{Order, Place, Receipt};
-pub use progress::{Bar, Event, megabytes};
+pub use progress::{Bar, Event, bar, megabytes};
 pub use recipe::{Recipe, Registry};
 pub use registry::base as registry_base;
 
@@ -55,9 +55,17 @@ pub fn add(
     let all = book::recipes(config)?;
     let mut recipes = book::for_language(wanted.language, &all)?;
     if let Some(name) = wanted.recipe {
+        let known = recipes.iter().map(|it| it.name.clone()).collect();
         recipes.retain(|it| it.name == name);
+        if recipes.is_empty() {
+            return Err(FetchError::NotItsRecipe {
+                language: wanted.language.to_owned(),
+                asked: name.to_owned(),
+                known,
+            });
+        }
     }
-    let none = || FetchError::NoRecipe(wanted.recipe.unwrap_or(wanted.language).to_owned());
+    let none = || FetchError::NoRecipe(wanted.language.to_owned());
     let mut rest = recipes.iter().peekable();
     let mut answer = Err(none());
     while let Some(recipe) = rest.next() {

@@ -85,18 +85,8 @@ impl Bar {
             return;
         }
         self.drawn = Some(now);
-        let part = (bytes as f64 / self.size.max(1) as f64).clamp(0.0, 1.0);
-        let full = (part * WIDTH as f64) as usize;
         let speed = (bytes - already) as f64 / (now - start).as_secs_f64().max(0.001);
-        let text = format!(
-            "  [{}{}] {:3.0} %  {} of {}  {}/s",
-            "=".repeat(full),
-            " ".repeat(WIDTH - full),
-            part * 100.0,
-            megabytes(bytes),
-            megabytes(self.size),
-            megabytes(speed as u64),
-        );
+        let text = format!("  {}  {}/s", bar(bytes, self.size), megabytes(speed as u64));
         // Nobody left to tell is no reason to stop.
         let _ = write!(io::stderr(), "\r\x1b[K{text}");
     }
@@ -110,6 +100,20 @@ impl Bar {
         };
         let _ = writeln!(io::stderr(), "{clear}hotcell: {text}");
     }
+}
+
+/// So much of so much, to be seen at a glance.
+pub fn bar(bytes: u64, size: u64) -> String {
+    let part = (bytes as f64 / size.max(1) as f64).clamp(0.0, 1.0);
+    let full = (part * WIDTH as f64) as usize;
+    format!(
+        "[{}{}] {:3.0} %  {} of {}",
+        "=".repeat(full),
+        " ".repeat(WIDTH - full),
+        part * 100.0,
+        megabytes(bytes),
+        megabytes(size),
+    )
 }
 
 impl Default for Bar {

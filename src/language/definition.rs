@@ -38,6 +38,9 @@ pub struct Definition {
     /// Whole names of files: `Makefile`.
     #[serde(default)]
     pub files: Vec<String>,
+    /// Languages whose programs are programs of this one.
+    #[serde(default)]
+    pub includes: Vec<LanguageId>,
     #[serde(default, deserialize_with = "program_names")]
     pub shebangs: Vec<String>,
     /// What its programs look like: a pattern and how much it says.

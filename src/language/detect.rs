@@ -85,7 +85,11 @@ impl Registry {
             certainty: 1.0,
         };
         if let Some(asked) = asked {
-            return Ok(sure(self.find(asked)?, By::Request));
+            let found = self.find(asked)?;
+            // Who asks for JavaScript with a file of TypeScript means that.
+            let named = file.and_then(|file| self.by_file_name(file).ok()?);
+            let wider = named.filter(|it| it.includes.contains(&found.id));
+            return Ok(sure(wider.unwrap_or(found), By::Request));
         }
         // A tag that is no language (`text`, `output`) says nothing.
         if let Some(found) = fence.and_then(|tag| self.find(tag).ok()) {
@@ -138,18 +142,33 @@ impl Registry {
         scores.retain(|(definition, _)| can_run(definition));
         match (clear(&scores), scores.is_empty()) {
             (Some(clear), _) => Ok(chosen(clear)),
-            (None, true) => Err(all),
             (None, false) => Err(named(&scores)),
+            (None, true) if !all.is_empty() => Err(all),
+            (None, true) => {
+                let mut possible = self.possible(&text);
+                possible.sort_by_key(|definition| !can_run(definition));
+                let ids = possible.iter().map(|definition| definition.id.clone());
+                Err(ids.take(NAMED).collect())
+            }
         }
+    }
+
+    /// The languages of which such a program may be one, though nothing speaks for them: those
+    /// with a hint of no weight.
+    fn possible(&self, text: &str) -> Vec<&Definition> {
+        let fits = |(rule, weight): &(Rule, i32)| *weight == 0 && rule.is_in(text);
+        let own = self.own().filter(|it| it.hints.iter().any(fits));
+        let ours = rules()
+            .iter()
+            .filter(|(_, rule, weight)| *weight == 0 && rule.is_in(text));
+        let ours = ours.filter_map(|(at, ..)| self.built_in(*at));
+        own.chain(ours).collect()
     }
 
     /// All languages that something speaks for.
     fn scores(&self, text: &str) -> Vec<(&Definition, i32)> {
-        static RULES: OnceLock<Vec<(usize, Rule, i32)>> = OnceLock::new();
-        let rule = |(at, rule, weight): &(usize, &str, i32)| (*at, Rule::new(rule), *weight);
-        let rules = RULES.get_or_init(|| HINTS.iter().map(rule).collect());
         let mut built_in: Vec<i32> = Vec::new();
-        for (at, rule, weight) in rules {
+        for (at, rule, weight) in rules() {
             if built_in.len() <= *at {
                 built_in.resize(at + 1, 0);
             }
@@ -168,6 +187,12 @@ impl Registry {
         let ours = ours.filter_map(|(at, score)| Some((self.built_in(at)?, score)));
         own.chain(ours).filter(|(_, score)| *score > 0).collect()
     }
+}
+
+fn rules() -> &'static [(usize, Rule, i32)] {
+    static RULES: OnceLock<Vec<(usize, Rule, i32)>> = OnceLock::new();
+    let rule = |(at, rule, weight): &(usize, &str, i32)| (*at, Rule::new(rule), *weight);
+    RULES.get_or_init(|| HINTS.iter().map(rule).collect())
 }
 
 /// The first of sorted scores and its chance, if that is enough.

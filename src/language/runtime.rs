@@ -213,11 +213,18 @@ impl Runtime {
         let mut passed_over = Vec::new();
         let mut searched: Vec<String> = Vec::new();
         let fits = |way: &&Way| code.is_none_or(|code| way.fits(code));
-        let ways = definition.commands().iter().filter(fits);
-        // A way that is for programs like this one comes before those that are for all.
-        let (own, usual): (Vec<&Way>, Vec<&Way>) =
-            ways.partition(|way| code.is_some() && way.when.is_some());
-        for way in own.into_iter().chain(usual) {
+        let (own, mut ways): (Vec<&Way>, Vec<&Way>) = definition
+            .commands()
+            .iter()
+            .filter(fits)
+            .partition(|way| way.when.is_some());
+        // A way that is for programs like this one comes before those that are for all. It does
+        // not stand for the language.
+        match code {
+            Some(_) => ways.splice(..0, own).for_each(drop),
+            None => ways.extend(own),
+        }
+        for way in ways {
             if let (Some(engine), []) = (&way.embedded, way.needs.as_slice()) {
                 return Ok(Self::of_engine(engine, way));
             }
@@ -368,6 +375,7 @@ pub use version::Versions;
 fn in_path(command: &str, around: &Surroundings) -> impl Iterator<Item = PathBuf> {
     let place = around.data.as_deref().map(Place::in_data);
     let links = |order| place.as_ref().map(|place| place.links(order));
+    let mut seen: Vec<PathBuf> = Vec::new();
     links(Order::BeforePath)
         .into_iter()
         .chain(std::env::split_paths(&around.path))
@@ -375,6 +383,14 @@ fn in_path(command: &str, around: &Surroundings) -> impl Iterator<Item = PathBuf
         .filter(|folder| folder.is_absolute())
         .map(move |folder| folder.join(command))
         .filter(|path| is_executable(path))
+        // A folder may stand there twice.
+        .filter(move |path| match seen.contains(path) {
+            true => false,
+            false => {
+                seen.push(path.clone());
+                true
+            }
+        })
 }
 
 fn is_executable(path: &Path) -> bool {

@@ -77,10 +77,15 @@ impl PackageError {
     /// What the caller can do about it, in one imperative sentence.
     pub fn hint(&self) -> Option<String> {
         let name = |candidates: &[String]| match candidates {
-            [] => "Name the right package in `packages`.".to_owned(),
+            [] => "Change the names or versions in `packages`.".to_owned(),
             names => format!("Name the right one in `packages`: {}?", names.join(" or ")),
         };
         Some(match self {
+            Self::Unresolved { reason, .. } if reason.contains("no usable wheels") => {
+                "Choose another package or version, or let it be built: `build = true` under \
+                 `[packages]` in config.toml."
+                    .to_owned()
+            }
             Self::Unresolved { candidates, .. } => name(candidates),
             Self::Refused { refused } => name(&refused.first()?.candidates),
             Self::Offline { .. } => {

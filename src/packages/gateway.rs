@@ -44,6 +44,8 @@ pub struct Gateway {
     /// Where crates are, once it was asked.
     place: OnceCell<String>,
     fetched: AtomicU64,
+    /// Bytes of the files that were asked for whole.
+    announced: AtomicU64,
     tell: Box<dyn Fn(String) + Send + Sync>,
 }
 
@@ -69,6 +71,7 @@ impl Gateway {
             log: Mutex::default(),
             place: OnceCell::new(),
             fetched: AtomicU64::new(0),
+            announced: AtomicU64::new(0),
             tell: Box::new(tell),
         })
     }
@@ -327,6 +330,8 @@ impl Gateway {
             let size = upstream.content_length().map_or(String::new(), |size| {
                 format!(" ({})", crate::fetch::megabytes(size))
             });
+            let length = upstream.content_length().unwrap_or(0);
+            self.announced.fetch_add(length, Ordering::Relaxed);
             (self.tell)(format!("fetching {name}{size}"));
         }
         let (sender, body) = Body::in_pieces();
@@ -386,6 +391,12 @@ impl Gateway {
                 return;
             }
         }
+    }
+
+    /// How many bytes were fetched, of how many that are known to come.
+    pub fn progress(&self) -> (u64, u64) {
+        let [got, size] = [&self.fetched, &self.announced].map(|it| it.load(Ordering::Relaxed));
+        (got, size.max(got))
     }
 
     fn count(&self, piece: Bytes) -> io::Result<Bytes> {

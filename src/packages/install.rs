@@ -30,6 +30,8 @@ pub use key::key;
 
 /// How long an import that was refused stays so without asking again.
 const REMEMBERED: Duration = Duration::from_secs(600);
+/// How often it is shown how far the files are.
+const PACE: Duration = Duration::from_millis(100);
 /// More than a reader wants of a resolver's words.
 const LONGEST_REASON: usize = 1500;
 
@@ -83,9 +85,8 @@ impl Job<'_> {
         let gateway = Gateway::new(upstream, move |text| tell(&events, &text));
 
         let staged = self.store.stage()?;
-        let installed = self
-            .install(&tool, &gateway, &staged, cancelled.as_mut())
-            .await;
+        let installing = self.install(&tool, &gateway, &staged, cancelled.as_mut());
+        let installed = self.shown(&gateway, installing).await;
         let (lock, bytes) = match installed {
             Ok(Ok(installed)) => installed,
             failed => {
@@ -124,6 +125,32 @@ impl Job<'_> {
         }
         self.store.trim(self.settings.size);
         Ok(Readied::With(Box::new(Installed { set, took })))
+    }
+
+    /// Shows how far the files are while something is at work.
+    async fn shown<T>(&self, gateway: &Gateway, work: impl Future<Output = T>) -> T {
+        let mut work = std::pin::pin!(work);
+        let mut tick = tokio::time::interval(PACE);
+        let mut shown = 0;
+        loop {
+            tokio::select! {
+                done = &mut work => {
+                    let (got, size) = gateway.progress();
+                    if got > 0 {
+                        self.workshop.show(crate::fetch::bar(got, size));
+                        self.workshop.show(String::new());
+                    }
+                    return done;
+                }
+                _ = tick.tick() => {
+                    let (got, size) = gateway.progress();
+                    if got != shown {
+                        self.workshop.show(crate::fetch::bar(got, size));
+                        shown = got;
+                    }
+                }
+            }
+        }
     }
 
     /// Whether nothing is to be installed, because no import is a package that we may take.

@@ -92,6 +92,14 @@ impl Workshop<'_> {
     pub fn tell(&self, text: &str) {
         tell(&self.events, text);
     }
+
+    /// Says how far it is.
+    pub fn show(&self, text: String) {
+        let _ = self.events.try_send(OutputEvent {
+            stream: Stream::Progress,
+            bytes: text.into_bytes(),
+        });
+    }
 }
 
 fn tell(events: &mpsc::Sender<OutputEvent>, text: &str) {

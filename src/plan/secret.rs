@@ -74,11 +74,16 @@ impl Secret {
         }
     }
 
-    /// Whether a request to `target` may carry it. Unencrypted only if the owner has
-    /// written the port.
+    /// Whether a request to `target` may carry it, encrypted.
     pub fn is_for(&self, target: &Target) -> bool {
         let fits =
             |host: &Pattern| host.allows(target) && (host.port().is_some() || target.port == 443);
+        self.hosts.iter().any(fits)
+    }
+
+    /// The same unencrypted: only if the owner has written the port.
+    pub fn is_for_plain(&self, target: &Target) -> bool {
+        let fits = |host: &Pattern| host.port().is_some() && host.allows(target);
         self.hosts.iter().any(fits)
     }
 }
@@ -110,6 +115,9 @@ mod tests {
         ] {
             assert!(!is_for(other), "{other}");
         }
+        let is_for_plain = |text: &str| secret.is_for_plain(&Target::parse(text, None).unwrap());
+        assert!(is_for_plain("x.b.test:8443") && is_for_plain("plain.test:80"));
+        assert!(!is_for_plain("a.test:443") && !is_for_plain("a.test:80"));
         assert_eq!(
             secret.header.as_ref().unwrap().filled(&secret.value),
             "Bearer sesame"

@@ -22,6 +22,8 @@ pub enum Stream {
     Stderr,
     /// Not of the program: what is being done for it before it starts.
     Notice,
+    /// How far that is: a line in the place of the one before it, or of nothing.
+    Progress,
 }
 
 /// A piece of output, as it came.

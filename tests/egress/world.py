@@ -39,6 +39,17 @@ NAMES = {
 }
 
 
+# What deno imports: a module by its URL, and the same as a package of JSR.
+MODULE = b"export const said: string = 'from afar';\n"
+FILES = {"/mod.ts": {"size": len(MODULE), "checksum": "sha256-" + hashlib.sha256(MODULE).hexdigest()}}
+MODULES = {
+    "/x.ts": MODULE,
+    "/@a/b/meta.json": json.dumps({"scope": "a", "name": "b", "latest": "1.0.0", "versions": {"1.0.0": {}}}).encode(),
+    "/@a/b/1.0.0_meta.json": json.dumps({"manifest": FILES, "exports": {".": "./mod.ts"}}).encode(),
+    "/@a/b/1.0.0/mod.ts": MODULE,
+}
+
+
 def addresses(name):
     if name in NAMES:
         found = NAMES[name]
@@ -116,6 +127,10 @@ def serve(client, port, secure):
                 client.sendall(piece.upper())
             return
         if secure:
+            first = client.recv(4096, socket.MSG_PEEK)
+            if first and first[:1] != b"\x16":
+                log("plain", place, first)
+                return
             names = []
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(certificate, key)
@@ -160,6 +175,9 @@ def http(stream, place):
             status, answer = "200 OK", JSR[path]
         elif path.startswith("/big/"):
             status, answer = "200 OK", b"x" * int(path[len("/big/"):])
+        elif path in MODULES:
+            status, answer = "200 OK", MODULES[path]
+            extra = f"Content-Type: application/{'json' if path.endswith('json') else 'typescript'}\r\n"
         else:
             facts = {"place": place, "path": path, "headers": headers, "body": body.decode("latin-1")}
             status, answer = "200 OK", json.dumps(facts).encode()

@@ -394,6 +394,10 @@ fn b15_a_language_and_a_program_are_two_words_on_the_command_line() {
     let file = hotcell.write("a.js", "console.log(4)");
     let file = file.to_str().expect("a path");
     assert_eq!(hotcell.run(&["js", "-f", file]).out(), "4\n");
+    let typed = hotcell.write("a.ts", "const x: number = 6; console.log(x)");
+    let typed = typed.to_str().expect("a path");
+    assert_eq!(hotcell.run(&["-l", "js", "-f", typed]).out(), "6\n");
+    assert_eq!(hotcell.run(&["js", "-f", typed]).out(), "6\n");
     // Inline beats a file, and a file standard input.
     assert_eq!(
         hotcell
@@ -405,7 +409,9 @@ fn b15_a_language_and_a_program_are_two_words_on_the_command_line() {
     assert_eq!(
         (
             unknown.code,
-            unknown.err().contains("cannot read `nolanguage`")
+            unknown
+                .err()
+                .contains("cannot read `nolanguage`: it is neither a language nor a file")
         ),
         (Some(2), true),
         "{}",

@@ -212,8 +212,12 @@ fn a_language_of_another_system_is_refused_as_such() {
         assert_eq!(error["message"], words);
     }
     // Packaged nowhere, or not here: a missing runtime, with what was searched and where to get it.
+    let begun = Instant::now();
     let record = client.run(json!({ "language": "kit", "code": "1" }));
+    let took = begun.elapsed();
+    assert!(took < Duration::from_millis(50), "{took:?}");
     let error = &record["error"];
+    assert_eq!(error["path"], std::env::var("PATH").unwrap_or_default());
     assert_eq!(error["kind"], "missing_runtime");
     assert_eq!(error["searched"], json!(["kitc"]));
     assert_eq!(error["hint"], "Kit is unmaintained and packaged nowhere.");

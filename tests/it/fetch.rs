@@ -9,8 +9,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
-use crate::support::{Answer, Hotcell, Running, anyone, everyone, open_to_all};
+use rustix::process::Signal;
+
+use crate::support::{Answer, Hotcell, Running, anyone, eventually, everyone, open_to_all};
 use packed::{deb, file, sha256, tgz, wheel};
 use server::Server;
 
@@ -251,6 +254,63 @@ fn a_server_that_cannot_go_on_in_the_middle_is_asked_for_everything() {
 }
 
 #[test]
+fn a_download_that_is_interrupted_leaves_no_runtime_and_goes_on_later() {
+    let Some(hotcell) = anyone() else { return };
+    let archive = tgz(&[file("package/bin/tinysh", shell())]);
+    let server = one_archive(&archive);
+    define(&hotcell, &npm(&archive));
+    let half = archive.len() / 2;
+    // The rest does not come, and the line stays open.
+    server.with(|state| (state.cut, state.stalls) = (Some(half), true));
+    let adding = Running::start(&mut command(&hotcell, &server, ADD));
+    let kept = format!("downloads/{}", sha256(&archive));
+    let partial = runtimes(&hotcell).join(&kept);
+    let arrived = || fs::metadata(&partial).is_ok_and(|it| it.len() == half as u64);
+    assert!(eventually(Duration::from_secs(10), arrived));
+    adding.signal(Signal::INT);
+    let answer = adding.finish();
+    assert_ne!(answer.code, Some(0));
+    assert_eq!(left(&hotcell), [kept]);
+    assert_eq!(told(&hotcell, &server, HELLO).code, Some(2));
+
+    server.with(|state| (state.cut, state.stalls, state.bytes_sent) = (None, false, 0));
+    let added = told(&hotcell, &server, ADD);
+    assert_eq!(added.code, Some(0), "{}", added.err());
+    assert_eq!(server.with(|state| state.bytes_sent), archive.len() - half);
+    assert_eq!(told(&hotcell, &server, HELLO).out(), "hello you\n");
+}
+
+#[test]
+fn what_cannot_be_added_is_told_with_what_to_do_instead() {
+    let Some(hotcell) = anyone() else { return };
+    let said = |arguments: &[&str]| {
+        let mut command = hotcell.command();
+        let answer = Running::start(command.args(["languages", "add"]).args(arguments)).finish();
+        assert_ne!(answer.code, Some(0), "{arguments:?}");
+        answer.err()
+    };
+    let err = said(&["vbscript"]);
+    assert!(
+        err.contains("runs only on Windows (needs cscript)"),
+        "{err}"
+    );
+    let err = said(&["julia"]);
+    assert!(err.contains("there is no recipe for `julia`"), "{err}");
+    assert!(
+        err.contains("hint: Julia is not in this system's packages"),
+        "{err}"
+    );
+    let err = said(&["--apt", "julia"]);
+    assert!(err.contains("hint: Julia is not in"), "{err}");
+    let err = said(&["--recipe", "nope", "python"]);
+    assert!(err.contains("`python` has no recipe `nope`"), "{err}");
+    assert!(
+        err.contains("hint: Choose one of: python, python-debian."),
+        "{err}"
+    );
+}
+
+#[test]
 fn two_at_once_install_once() {
     let Some(hotcell) = anyone() else { return };
     let archive = tgz(&[file("package/bin/tinysh", shell())]);
@@ -286,6 +346,7 @@ fn without_a_network_it_says_so_and_leaves_nothing() {
         answer.err()
     );
     assert!(answer.took.as_secs() < 20);
+    assert_eq!(left(&hotcell), [""; 0]);
     // Control.
     assert_eq!(told(&hotcell, &server, ADD).code, Some(0));
 }

@@ -4,6 +4,7 @@
 //! the event loop.
 
 mod address;
+mod fetch;
 mod host;
 mod modules;
 mod node;
@@ -24,6 +25,7 @@ use rquickjs::{
     CatchResultExt, CaughtError, Context, Ctx, Function, Object, Promise, Runtime, Value,
 };
 
+use self::fetch::Requests;
 use super::{Failed, Program, ours};
 use crate::script::{self, Broken, Dialect, Places, Script};
 
@@ -87,6 +89,8 @@ fn run(program: &Program, dialect: Dialect) -> Result<u8, Failed> {
         manifests: RefCell::default(),
     });
 
+    let requests = Rc::new(Requests::default());
+
     let runtime = Runtime::new().map_err(|error| ours(error.to_string()))?;
     runtime.set_max_stack_size(MAX_STACK);
     runtime.set_loader(
@@ -99,7 +103,7 @@ fn run(program: &Program, dialect: Dialect) -> Result<u8, Failed> {
         let broken =
             |error: CaughtError<'_>| ours(format!("the engine's own code failed: {error}"));
         let boot: Function = modules::library(&ctx, "boot").catch(&ctx).map_err(broken)?;
-        let host = host::object(&ctx, program, &files)
+        let host = host::object(&ctx, program, &files, &requests)
             .catch(&ctx)
             .map_err(broken)?;
         let control: Object = boot.call((host,)).catch(&ctx).map_err(broken)?;
@@ -119,7 +123,8 @@ fn run(program: &Program, dialect: Dialect) -> Result<u8, Failed> {
         let result = started
             .catch(&ctx)
             .map_err(|error| thrown(&control, error, &files));
-        let code = match result.and_then(|promise| turn(&ctx, &control, promise, &files)) {
+        let code = match result.and_then(|promise| turn(&ctx, &control, promise, &files, &requests))
+        {
             Ok(code) => code,
             Err(failed) => {
                 leave(&control, failed.code);
@@ -136,6 +141,7 @@ fn turn<'js>(
     control: &Object<'js>,
     main: Option<Promise<'js>>,
     files: &Files,
+    requests: &Requests,
 ) -> Result<u8, Failed> {
     let get = |name: &str| control.get::<_, Function>(name);
     let (Ok(next), Ok(tick), Ok(unhandled)) = (get("turn"), get("tick"), get("takeUnhandled"))
@@ -164,9 +170,16 @@ fn turn<'js>(
             return Err(uncaught(&text, files));
         }
         let wait: f64 = next
-            .call(())
+            .call((requests.are_pending(),))
             .catch(ctx)
             .map_err(|error| thrown(control, error, files))?;
+        if requests.are_pending() {
+            if let Some(arrived) = requests.next(wait) {
+                let delivered = arrived.deliver(ctx, control).catch(ctx);
+                delivered.map_err(|error| thrown(control, error, files))?;
+            }
+            continue;
+        }
         if wait < 0.0 && !ctx.execute_pending_job() {
             break;
         }

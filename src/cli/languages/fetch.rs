@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use crate::cli::{BAD_INPUT, OUR_FAILURE, complain, told};
 use crate::engine::Engine;
 use crate::fetch::{self, Bar, FetchError, Order, Place, Wanted};
-use crate::language::{Definition, Runtime};
+use crate::language::{Definition, Runtime, UnsupportedPlatform};
 
 #[derive(clap::Subcommand)]
 pub enum Change {
@@ -56,11 +56,27 @@ pub fn main(change: &Change, engine: &Engine) -> ExitCode {
             let _ = writeln!(std::io::stdout(), "{text}");
             ExitCode::SUCCESS
         }
+        Err(FetchError::NoRecipe(_)) => no_recipe(definition, engine),
         Err(error) => {
             complain(&told(&error), error.hint().as_deref());
             OUR_FAILURE.into()
         }
     }
+}
+
+/// Says where else the language may come from, in the words that a run would be refused with.
+fn no_recipe(definition: &Definition, engine: &Engine) -> ExitCode {
+    let id = &definition.id;
+    let (message, hint) = match UnsupportedPlatform::check(definition) {
+        Err(error) => (error.to_string(), None),
+        Ok(()) => {
+            let missing = Runtime::find(definition, engine.surroundings()).err();
+            let hint = missing.and_then(|missing| missing.hint());
+            (format!("there is no recipe for `{id}`"), hint)
+        }
+    };
+    complain(&message, hint.as_deref());
+    OUR_FAILURE.into()
 }
 
 fn add(asked: &Add, definition: &Definition, engine: &Engine) -> Result<String, FetchError> {
@@ -146,7 +162,10 @@ fn apt(definition: &Definition, engine: &Engine) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let Some(packages) = &definition.runtime.install.apt else {
-        complain(&format!("`{}` has no package for apt", definition.id), None);
+        let missing = Runtime::find(definition, engine.surroundings()).err();
+        let hint = missing.and_then(|missing| missing.hint());
+        let message = format!("`{}` has no package for apt", definition.id);
+        complain(&message, hint.as_deref());
         return BAD_INPUT.into();
     };
     let command = format!("apt-get install -y --no-install-recommends {packages}");

@@ -51,7 +51,7 @@ impl Proxy {
         let host = HeaderValue::try_from(target.authority(scheme.port()));
         let host = host.map_err(|_| Refusal::Bad("this is not a host that can be asked for"))?;
         parts.headers.insert(header::HOST, host);
-        let bound: Vec<&Secret> = self.secrets_for(&target).collect();
+        let bound: Vec<&Secret> = self.secrets_for(&target, scheme).collect();
         // What comes back is searched for all of them: a host may know more than its own.
         let scrubber = match bound.is_empty() {
             true => None,
@@ -68,14 +68,13 @@ impl Proxy {
             _driver: None,
         };
         let request = Request::from_parts(parts, body);
-        let sent = match (scheme, &self.authority) {
-            (Scheme::Http, _) => send(TokioIo::new(stream), request).await,
-            (Scheme::Https, Some(authority)) => {
-                let stream = authority.connect(&target, stream).await;
+        let sent = match scheme {
+            Scheme::Http => send(TokioIo::new(stream), request).await,
+            Scheme::Https => {
+                let stream = self.secure.connect(&target, stream).await;
                 let stream = stream.map_err(|error| unreachable(&target, error))?;
                 send(TokioIo::new(stream), request).await
             }
-            (Scheme::Https, None) => return Err(Refusal::Bad("this proxy does not open TLS")),
         };
         let (response, driver) =
             sent.map_err(|error| unreachable(&target, io::Error::other(error)))?;

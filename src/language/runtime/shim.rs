@@ -139,6 +139,12 @@ fn listen(child: &mut Child, deadline: Instant) -> Result<[Vec<u8>; 2], String> 
     Ok(said)
 }
 
+/// What a shim said, without what a terminal would obey.
+fn printable(line: &str) -> String {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    line.chars().map(plain).collect()
+}
+
 /// The one absolute path a shim printed, resolved and checked.
 fn answer([stdout, stderr]: &[Vec<u8>; 2], inside: Option<&str>) -> Result<PathBuf, String> {
     let text = String::from_utf8_lossy(stdout);
@@ -147,7 +153,7 @@ fn answer([stdout, stderr]: &[Vec<u8>; 2], inside: Option<&str>) -> Result<PathB
         let complaint = String::from_utf8_lossy(stderr);
         return Err(
             match complaint.lines().find(|line| !line.trim().is_empty()) {
-                Some(line) => format!("it says \"{}\"", line.trim().escape_debug()),
+                Some(line) => format!("it says \"{}\"", printable(line.trim())),
                 None => "it printed no path".to_owned(),
             },
         );

@@ -70,7 +70,15 @@ impl Versions {
             Some(known) if known.question == *question && self.known(runtime).is_some() => {
                 known.version.clone()
             }
-            _ if question.is_empty() => None,
+            // It cannot be asked, but may be called `tclsh8.6`.
+            _ if question.is_empty() => {
+                let name = runtime
+                    .path
+                    .file_name()
+                    .unwrap_or_default()
+                    .to_string_lossy();
+                definition.version.pattern.first(&name).map(str::to_owned)
+            }
             _ => {
                 let said = shim::run(&runtime.path, question, around, PATIENCE).unwrap_or_default();
                 let said = said.map(|stream| String::from_utf8_lossy(&stream).into_owned());

@@ -19,7 +19,7 @@ pub fn text(output: &RunOutput, kind: Kind, settings: &Settings) -> String {
                 text += "\n\nTip: use console.log() to see a value.";
             }
         }
-        return text;
+        return text + &refusals(output, kind);
     };
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
@@ -49,5 +49,17 @@ pub fn text(output: &RunOutput, kind: Kind, settings: &Settings) -> String {
     if let Some(hint) = &error.hint {
         text += &format!("\nFix: {hint}");
     }
-    text
+    text + &refusals(output, kind)
+}
+
+/// Hosts that were refused, which a program may not have told of.
+fn refusals(output: &RunOutput, kind: Kind) -> String {
+    let grant = |host: &str| match kind {
+        Kind::JavaScript => {
+            format!("Start the server with DENO_PERMISSION_ARGS=--allow-net={host} to grant it.")
+        }
+        Kind::Python => format!("Grant it with `network`: [\"{host}\"]."),
+    };
+    let lines = output.refusals(grant).into_iter();
+    lines.map(|line| format!("\n[note] {line}")).collect()
 }

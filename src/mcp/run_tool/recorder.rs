@@ -14,6 +14,8 @@ use crate::store::Spool;
 pub const HEARTBEAT: Duration = Duration::from_secs(5);
 /// How often a client hears from a program that prints all the time.
 const OFTEN: Duration = Duration::from_millis(250);
+/// How often it hears how far something is that is done before the program starts.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// How much of the newest output a report holds.
 const NEWEST: usize = 2000;
 
@@ -58,13 +60,18 @@ impl<'a> Recorder<'a> {
                     Some(event) => {
                         if reports && event.stream == Stream::Notice {
                             self.notice(&event.bytes);
+                        } else if event.stream == Stream::Progress {
+                            // The answer to "is it still at it?", as often as that is asked.
+                            if reports && self.reported.elapsed() >= PATIENCE && !event.bytes.is_empty() {
+                                self.notice(&event.bytes);
+                            }
                         } else if reports {
                             self.hear(&event.bytes);
                         }
                         match event.stream {
                             Stream::Stdout => recorded.stdout.add(&event.bytes),
                             Stream::Stderr => recorded.stderr.add(&event.bytes),
-                            Stream::Notice => {}
+                            Stream::Notice | Stream::Progress => {}
                         }
                     }
                 },

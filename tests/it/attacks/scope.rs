@@ -6,7 +6,7 @@ use super::case::Case;
 /// Cases not driven, by the thing they need.
 pub const EXCLUDED: &[(&str, &[&str])] = &[
     (
-        "needs the HTTP server",
+        "driven against the HTTP server by `tests/it/hostile_server`",
         &[
             "HTT-01-no-bearer",
             "HTT-02-malformed-bearer",
@@ -27,7 +27,7 @@ pub const EXCLUDED: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "needs the MCP surface on stdio",
+        "driven against the server on stdio by `tests/it/hostile_server`",
         &[
             "PRO-01-malformed-json",
             "PRO-02-deep-nesting",
@@ -77,13 +77,16 @@ pub const EXCLUDED: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "needs sessions, principals or the pool",
+        "driven against servers by `tests/it/hostile_server`",
         &[
             "XRN-02-other-principal-session",
-            "XRN-05-planted-symlink-fifo-before-next-run",
             "XRN-09-warm-worker-pollution",
             "XRN-10-session-id-entropy-and-injection",
         ],
+    ),
+    (
+        "needs sessions whose files outlive a run",
+        &["XRN-05-planted-symlink-fifo-before-next-run"],
     ),
     (
         "needs the artifact store and its readers",

@@ -109,6 +109,15 @@ fn deno_is_added_by_an_ordinary_user_where_there_is_nothing() {
     let code =
         "enum A { B = 41 }\nconst add = (n: number): number => n + 1;\nconsole.log(add(A.B));";
     add_and_run(&hotcell, "/nowhere", "typescript@deno", code, "42\n");
+    // JSX and namespaces, where nothing names the file.
+    let code = "namespace N { export const x = 1 }\nconst React = { createElement: (tag: string, _: unknown, ...inside: string[]) => `${tag} ${inside}` };\n\
+        class P { constructor(readonly a: number) {} }\nconsole.log(<b>{String(N.x + new P(1).a)}</b>);";
+    let ran = told(
+        &hotcell,
+        "/nowhere",
+        &["run", "-l", "typescript@deno", "-c", code],
+    );
+    assert_eq!(ran.out(), "b 2\n", "{}", ran.err());
     let removed = told(&hotcell, "/nowhere", &["languages", "remove", "typescript"]);
     assert_eq!(removed.code, Some(0), "{}", removed.err());
 }

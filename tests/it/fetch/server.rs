@@ -1,7 +1,7 @@
 //! A registry of the test's own, on loopback: files, ranges, and lines that break.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -11,6 +11,8 @@ pub struct State {
     pub files: BTreeMap<String, Vec<u8>>,
     /// No file is sent beyond this byte; then the line breaks.
     pub cut: Option<usize>,
+    /// The line stays open there instead.
+    pub stalls: bool,
     /// Whether a client may go on in the middle.
     pub ranges: bool,
     /// What was asked for: the path, and the range if there was one.
@@ -101,6 +103,14 @@ fn answer(stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
     stream.write_all(head.as_bytes())?;
     let end = cut.map_or(file.len(), |cut| cut.clamp(from, file.len()));
     stream.write_all(&file[from..end])?;
-    state.lock().expect("no thread panics with it").bytes_sent += end - from;
+    let stalls = {
+        let mut state = state.lock().expect("no thread panics with it");
+        state.bytes_sent += end - from;
+        state.stalls
+    };
+    if stalls {
+        // Until the client has had enough.
+        let _ = stream.read(&mut [0]);
+    }
     Ok(())
 }

@@ -15,8 +15,31 @@ pub const CASES: &[Case] = &[
     ("XRN-01", leftovers_of_a_run),
     ("XRN-02", another_principals_things),
     ("XRN-03", background_process),
+    ("XRN-09", pollution_of_what_waits),
     ("XRN-10", session_ids),
 ];
+
+fn pollution_of_what_waits() {
+    let mut client = stdio(&[]);
+    let pollute = "import builtins, os, signal, sys, threading, time\n\
+        real = print\nbuiltins.print = lambda *a: None\nsys.modules['json'] = None\n\
+        os.environ['X'] = 'sbx-canary'\nos.dup2(1, 100)\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n\
+        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n\
+        open('/tmp/sbx-canary', 'w').close(); open('sbx-canary', 'w').close(); os.chdir('/tmp')\nreal('polluted')";
+    let look = "import os, signal, sys, threading\nimport json\n\
+        print(json.dumps([os.getcwd(), os.environ.get('X'), os.path.exists('/proc/self/fd/100'), \
+        signal.getsignal(signal.SIGTERM) == signal.SIG_DFL, threading.active_count(), os.listdir('/tmp'), sorted(os.listdir('.'))]))";
+    let pristine = client.run(python(look))["stdout"].clone();
+    assert_eq!(
+        pristine,
+        "[\"/workspace\", null, false, true, 1, [], [\".home\", \"main.py\"]]\n"
+    );
+    for _ in 0..12 {
+        assert_eq!(client.run(python(pollute))["stdout"], "polluted\n");
+        assert_eq!(client.run(python(look))["stdout"], pristine);
+    }
+    unharmed(client);
+}
 
 fn python(code: &str) -> Value {
     json!({ "code": code, "language": "python" })

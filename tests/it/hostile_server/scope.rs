@@ -21,7 +21,6 @@ pub const EXCLUDED: &[(&str, &str)] = &[
         "XRN-08",
         "a plain program: it runs in a cell in the other half of the suite",
     ),
-    ("XRN-09", "needs the pool of warm workers; none exists yet"),
 ];
 
 /// Driven, but the expectation also speaks of something that does not exist yet.

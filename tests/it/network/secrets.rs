@@ -92,6 +92,13 @@ print(key.startswith("hotcell-secret-"))
             !log.contains(VALUE) && log.contains("auth Bearer hotcell-secret-"),
             "{log}"
         );
+        // Nor unencrypted to the port of TLS.
+        run(&stage, &hotcell, true, &call("http://secret.test:443/x"));
+        let log = stage.log().join("\n");
+        assert!(
+            !log.contains(VALUE) && log.contains("plain ") && log.contains("hotcell-secret-"),
+            "{log}"
+        );
         // Nor to somebody who only says that he is the host.
         let result = run(&stage, &hotcell, false, &call("https://secret.test/x"));
         assert!(lines(&result)[0].contains("502"), "{result}");

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::stage::Stage;
 use crate::mcp::client::Client;
-use crate::support::everyone;
+use crate::support::{everyone, has};
 
 const CODE: &str = "import urllib.request\nfor host in ('allowed.test', 'evil.test'):\n    \
     try: print(host, urllib.request.urlopen('http://' + host).status)\n    except OSError as error: print(host, 'no')\n";
@@ -99,5 +99,39 @@ fn a_server_started_without_network_gives_none() {
         );
         assert_eq!(ask(json!([]))["stdout"], "allowed.test no\nevil.test no\n");
         stage.log();
+    }
+}
+
+#[test]
+fn in_the_place_of_code_runner_mcp_the_permissions_of_deno_grant_hosts() {
+    let Some(stage) = Stage::set() else { return };
+    if !has("node") {
+        return;
+    }
+    let code = "for (const host of ['allowed.test', 'evil.test']) \
+        await fetch(`http://${host}/`).then(r => console.log(host, r.status), () => console.log(host, 'no'))";
+    for hotcell in everyone() {
+        let ask = |permissions: &str| {
+            let mut command = stage.dressed(&hotcell);
+            command
+                .arg(format!("DENO_PERMISSION_ARGS={permissions}"))
+                .arg(hotcell.binary())
+                .args(["serve", "--as", "code-runner-mcp"]);
+            let mut client = Client::of(command);
+            client.begin();
+            let call = json!({ "name": "javascript-code-runner", "arguments": { "code": code } });
+            let answer = client.request("tools/call", call);
+            answer["result"]["content"][0]["text"]
+                .as_str()
+                .expect("text")
+                .to_owned()
+        };
+        assert_eq!(ask(""), "allowed.test no\nevil.test no\n");
+        assert_eq!(
+            ask("--allow-net=allowed.test"),
+            "allowed.test 200\nevil.test no\n\n[note] network: `evil.test:80` was refused: it is not granted to this run. \
+             Start the server with DENO_PERMISSION_ARGS=--allow-net=evil.test to grant it."
+        );
+        assert_eq!(ask("--allow-all"), "allowed.test 200\nevil.test 200\n");
     }
 }

@@ -1,5 +1,6 @@
 //! What a package, a registry or a caller may try with an install, by the numbers of the hostile
-//! suite: PKG-01 to 05, 07 and 11. Each denial has a control.
+//! suite: PKG-01 to 05, 07 and 11. Each denial has a control. PKG-06 is next door: names that are
+//! nearly another's and brand-new ones are not installed unnamed. There is one index and no other.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -107,6 +108,8 @@ fn pkg01_the_build_of_a_source_package_runs_only_where_it_was_allowed_and_only_i
                 .contains("no usable wheels"),
             "{refused}"
         );
+        let hint = refused["error"]["hint"].as_str().expect("a hint");
+        assert!(hint.contains("`build = true`"), "{hint}");
 
         // Control: where building is allowed it does run, and finds nothing.
         allow_building(&hotcell);

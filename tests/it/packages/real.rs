@@ -70,6 +70,11 @@ fn packages_of_npm_are_imported_and_required() {
         "console.log(require('lodash').chunk([1, 2], 1).length, require('path').basename('/a/b'))",
     );
     assert_eq!(printed, "2 b\n", "{said}");
+    // As deno names them.
+    let (printed, said) = run(
+        "import { chunk } from 'npm:lodash-es@4';\nconst { default: get } = await import('npm:lodash-es@4/get.js');\nconsole.log(chunk([1, 2], 1).length, get({ a: 7 }, 'a'))",
+    );
+    assert_eq!(printed, "2 7\n", "{said}");
 }
 
 #[test]

@@ -116,6 +116,11 @@ fn the_answer_says_what_was_chosen_and_how_sure() {
     let record = client.run(json!({ "code": "x = 1" }));
     assert_eq!(record["status"], "rejected");
     assert_eq!(record["error"]["kind"], "ambiguous_language");
+    let candidates = record["error"]["candidates"].as_array();
+    assert!(
+        candidates.is_some_and(|it| it.contains(&json!("python")) && it.len() > 1),
+        "{record}"
+    );
     let record = client.run(json!({ "code": "print \"hi\"\n" }));
     assert_eq!(record["error"]["kind"], "ambiguous_language", "{record}");
     assert!(

@@ -1,6 +1,6 @@
 //! The README's table of languages is what the registry says.
 
-use hotcell::language::{Definition, Registry};
+use hotcell::language::{Definition, Registry, Way};
 
 const START: &str = "<!-- languages: written from the registry, checked by a test -->\n";
 const END: &str = "<!-- end of languages -->\n";
@@ -41,7 +41,13 @@ fn row(definition: &Definition) -> String {
     let extensions = definition.extensions.iter().map(|it| format!(".{it}"));
     let files: Vec<String> = definition.files.iter().cloned().chain(extensions).collect();
     let mut programs: Vec<String> = Vec::new();
-    for way in definition.commands() {
+    // What is for some programs only is left out where others have the same programs.
+    let ways = definition.commands();
+    let is_plain = |way: &Way| {
+        let same = |other: &Way| other.when.is_none() && other.needs == way.needs;
+        way.when.is_none() || !ways.iter().any(same)
+    };
+    for way in ways.iter().filter(|way| is_plain(way)) {
         let own = way
             .embedded
             .iter()

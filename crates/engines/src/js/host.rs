@@ -11,6 +11,7 @@ use rquickjs::{
     Coerced, Ctx, Error, Exception, Function, Module, Object, Result, TypedArray, Value,
 };
 
+use super::fetch::Requests;
 use super::packages::Asked;
 use super::{Files, Program, Unreadable};
 use super::{address, modules};
@@ -19,7 +20,12 @@ use super::{address, modules};
 const WRAPPER: &str = "(function (exports, require, module, __filename, __dirname) { ";
 
 /// The object that `boot.js` is called with.
-pub fn object<'js>(ctx: &Ctx<'js>, program: &Program, files: &Rc<Files>) -> Result<Object<'js>> {
+pub fn object<'js>(
+    ctx: &Ctx<'js>,
+    program: &Program,
+    files: &Rc<Files>,
+    requests: &Rc<Requests>,
+) -> Result<Object<'js>> {
     let host = Object::new(ctx.clone())?;
     let main = files.main.to_string_lossy().into_owned();
     let cwd = files.main.parent().unwrap_or(Path::new("/"));
@@ -52,6 +58,15 @@ pub fn object<'js>(ctx: &Ctx<'js>, program: &Program, files: &Rc<Files>) -> Resu
     places(ctx, &host, files)?;
     input_and_output(ctx, &host)?;
     text(ctx, &host)?;
+    let requests = requests.clone();
+    let fetch = move |id: u32,
+                      method: String,
+                      url: String,
+                      headers: Vec<Vec<String>>,
+                      body: Option<String>| {
+        requests.start(id, method, &url, headers, body.as_deref().map(bytes));
+    };
+    host.set("fetch", Function::new(ctx.clone(), fetch)?)?;
     Ok(host)
 }
 

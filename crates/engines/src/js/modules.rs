@@ -24,6 +24,7 @@ const LIBRARIES: &[(&str, &str)] = &[
     ("clone", include_str!("lib/clone.js")),
     ("encoding", include_str!("lib/encoding.js")),
     ("events", include_str!("lib/events.js")),
+    ("fetch", include_str!("lib/fetch.js")),
     ("inspect", include_str!("lib/inspect.js")),
     ("node", include_str!("lib/node.js")),
     ("path", include_str!("lib/path.js")),

@@ -16,6 +16,7 @@
     ticks: [],
     write: (fd, data) => (typeof data === 'string' ? native.write(fd, data.toWellFormed()) : native.writeBytes(fd, binary(data))),
     decode: (bytes, fatal) => native.decode(binary(bytes), fatal),
+    fetch: (id, method, url, headers, body) => native.fetch(id, method, url, headers, body && binary(body)),
     writeFile: (path, bytes, append) => native.writeFile(path, binary(bytes), append),
   };
 
@@ -144,6 +145,7 @@
   lazily('encoding', 'TextEncoder', 'TextDecoder', 'atob', 'btoa', 'Buffer');
   lazily('url', 'URL', 'URLSearchParams');
   lazily('clone', 'structuredClone');
+  lazily('fetch', 'fetch', 'Headers', 'Request', 'Response');
   lazily('node', 'process', 'crypto', 'AbortController', 'AbortSignal', 'Event', 'EventTarget');
   define('global', globalThis);
 
@@ -158,13 +160,13 @@
       return ticks.length > 0;
     },
     // Runs one timer that is due. How long until the next, in milliseconds; -1 for never.
-    turn() {
+    turn(isBusy) {
       let [next, isWaitedFor] = [null, false];
       for (const [id, timer] of timers) {
         isWaitedFor ||= !timer.weak;
         if (!next || timer.due < next.timer.due) next = { id, timer };
       }
-      if (!isWaitedFor) return -1;
+      if (!next || !(isWaitedFor || isBusy)) return -1;
       const wait = next.timer.due - host.now();
       if (wait > 0) return wait;
       if (next.timer.every) next.timer.due = host.now() + next.timer.every;
@@ -185,6 +187,9 @@
       return fromPromise
         ? `[UnhandledPromiseRejection: This error originated either by throwing inside of an async function without a catch block, or by rejecting a promise which was not handled with .catch(). The promise rejected with the reason "${text}".]`
         : `Uncaught ${text}`;
+    },
+    fetched(...answer) {
+      library('fetch').arrived(...answer);
     },
     exitCode(code) {
       return loaded.has('node') ? library('node').leave(code) : code;
