@@ -6,8 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::OLD;
-use super::hostile::tarball;
-use super::registry::{Registry, today};
+use super::registry::{Registry, tarball, today};
 use crate::support::{Hotcell, PATH, Running, everyone, has, skip};
 
 /// Somebody who can read the tool chain that these tests are built with, and where it is.
