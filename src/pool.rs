@@ -41,7 +41,7 @@ pub struct Waiting {
 
 /// Where a run finds its cell, if a pool is of use to it.
 pub enum Taken {
-    Waiting(Waiting),
+    Waiting(Box<Waiting>),
     /// Nowhere, but the zygote makes one at once.
     Zygote(Hurry),
 }
@@ -142,7 +142,7 @@ impl Pool {
         let is_low = state.ready.len() * 2 < state.wanted;
         drop(state);
         let taken = match waiting {
-            Some((waiting, _)) => Taken::Waiting(waiting),
+            Some((waiting, _)) => Taken::Waiting(Box::new(waiting)),
             None if is_started && self.fresh.is_none() => Taken::Zygote(Hurry::new(self)),
             None => {
                 self.fill();

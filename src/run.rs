@@ -172,7 +172,7 @@ pub async fn run(
     let (taken, _refill) = pool.and_then(|pool| pool.take()).unzip();
     let taken = match taken {
         Some(Taken::Waiting(waiting)) => {
-            give_program(waiting, cgroups, plan, surface.requirement).await?
+            give_program(*waiting, cgroups, plan, surface.requirement).await?
         }
         Some(Taken::Zygote(hurry)) => {
             let start = Start {

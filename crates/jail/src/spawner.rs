@@ -79,7 +79,7 @@ pub struct Spawner {
     pub hooks: Option<init::Hooks>,
     /// What each cell starts within its walls, to wait there.
     runtime: Option<Successor>,
-    root: Root,
+    pub(crate) root: Root,
     filters: init::Filters,
     /// The uid that a slot's cells have in our user namespace is its number + 1;
     /// without a range it is our own, 0.

@@ -128,7 +128,7 @@ fn stop(task: Task, path: &CStr) {
                     v8.warm(&warm);
                     // What it needed to start it does not need again; what a program
                     // needs comes back with the second time.
-                    shed::files();
+                    shed::files(&std::fs::read_to_string("/proc/self/smaps").unwrap_or_default());
                     v8.warm(&warm);
                     v8.finish(&leave);
                 }
@@ -190,6 +190,10 @@ fn make_cells(
     };
     let warmed = step("warming the zygote", || {
         runtime.run(warm)?;
+        // Only what a program needs comes back, and its cells have that.
+        let files = shed::files(&spawner.root.own_smaps()?);
+        runtime.run(fork)?;
+        shed::hand_on(&files);
         cpython::hooks(runtime, fork)
     });
     match warmed {

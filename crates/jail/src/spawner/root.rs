@@ -304,6 +304,14 @@ impl Root {
         )?)
     }
 
+    /// What our memory holds, as the kernel tells it.
+    #[cfg(feature = "zygote")]
+    pub fn own_smaps(&self) -> io::Result<String> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.host_proc, "self/smaps", flags, Mode::empty())?;
+        io::read_to_string(fs::File::from(file))
+    }
+
     /// Where the overlay over `tree` for the cells of `slot` is, if there is one.
     pub fn overlay(&self, tree: &Shown, slot: u32) -> Option<String> {
         let laid = self.overlaid.get(&slot).is_some_and(Result::is_ok);
