@@ -36,7 +36,7 @@ fn add_and_run(
     // Control: this path has nothing for it.
     let before = told(hotcell, path, &run);
     assert_eq!(before.code, Some(2), "{language}: {}", before.out());
-    let hint = format!("`hotcell languages add {language}`");
+    let hint = format!("`hotcell languages add {language}");
     assert!(before.err().contains(&hint), "{}", before.err());
 
     // As long as it takes: the line may be slow, and hotcell gives up by itself when nothing comes.
