@@ -29,7 +29,7 @@ impl Lock {
         }
         match ecosystem {
             Ecosystem::Pypi => requirements(text),
-            Ecosystem::Npm => package_lock(text),
+            Ecosystem::Npm => package_lock(text, None),
             Ecosystem::Go => go_sum(text),
             Ecosystem::Crates => cargo_lock(text),
         }
@@ -78,7 +78,7 @@ impl Lock {
                     Err(_) => bun::package_lock(&text("bun.lock")?)
                         .ok_or("its `bun.lock` cannot be read")?,
                 };
-                Self::read(&text, ecosystem)
+                package_lock(&text, Some(tree))
             }
             Ecosystem::Crates => {
                 let list = text("Cargo.toml")?;
@@ -172,8 +172,9 @@ fn requirements(text: &str) -> Result<Lock, String> {
 }
 
 /// npm's own file. SECURITY: an entry could point anywhere; only what the registry's own
-/// entries need is kept, and each must have a hash.
-fn package_lock(text: &str) -> Result<Lock, String> {
+/// entries need is kept, and each must have a hash. It also lists what other machines
+/// would install; of that nothing is in `tree`.
+fn package_lock(text: &str, tree: Option<&Path>) -> Result<Lock, String> {
     let mut lock: Value = serde_json::from_str(text).map_err(|_| "it is not JSON".to_owned())?;
     let packages = lock.get_mut("packages").and_then(Value::as_object_mut);
     let packages = packages.ok_or("it has no `packages`")?;
@@ -230,8 +231,10 @@ fn package_lock(text: &str) -> Result<Lock, String> {
                 short.escape_debug()
             ));
         }
-        let name = parts.by_ref().last().unwrap_or_default();
-        installed.push(format!("{name}=={version}"));
+        if tree.is_none_or(|tree| tree.join(&**path).is_dir()) {
+            let name = parts.by_ref().last().unwrap_or_default();
+            installed.push(format!("{name}=={version}"));
+        }
     }
     installed.sort();
     installed.dedup();
@@ -486,6 +489,16 @@ mod tests {
             "{}",
             lock.text
         );
+        let tree = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir_all(tree.path().join("node_modules/a")).expect("a folder");
+        let both = good.replacen(
+            "}}}",
+            r#"}},"node_modules/b":{"version":"1.0.0","integrity":"sha512-x","optional":true}}"#,
+            1,
+        );
+        let lock = package_lock(&both, Some(tree.path())).expect("it is right");
+        assert_eq!(lock.installed, ["a==1.0.0"], "`b` is for another machine");
+        assert!(lock.text.contains("node_modules/b"), "{}", lock.text);
         for (from, to) in [
             ("\"node_modules/a\"", "\"../a\""),
             ("\"node_modules/a\"", "\"node_modules/../a\""),

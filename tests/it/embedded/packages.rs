@@ -219,7 +219,7 @@ fn what_is_not_there_is_named_with_what_has_it() {
         (
             "import 'jsr:@std/assert'",
             "jsr:@std/assert",
-            "`--network jsr.io`",
+            "`--network HOST`",
         ),
         (
             "import 'https://deno.test/x.ts'",
