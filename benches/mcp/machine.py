@@ -105,6 +105,12 @@ def idle_python_mib():
     return sorted(found)
 
 
+def own_cpu(pid):
+    """CPU seconds of a process' own threads, without its children."""
+    tasks = f"/proc/{pid}/task"
+    return sum(int(open(f"{tasks}/{task}/schedstat").read().split()[0]) for task in os.listdir(tasks)) / 1e9
+
+
 class CpuMeter:
     """CPU seconds of everything the harness started, without the harness.
 

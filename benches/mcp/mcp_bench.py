@@ -155,7 +155,10 @@ def main():
     run["metrics"] = {result["name"]: metrics_of(result) for result in run["servers"]}
     if options.figures:
         with open(options.figures) as file:
-            run["metrics"].setdefault(run["given"][0], {}).update(json.load(file))
+            metrics = run["metrics"].setdefault(run["given"][0], {})
+            metrics.update(json.load(file))
+        if {"dense_py_own_cpu_ms", "engine_own_cpu_ms"} <= metrics.keys():
+            metrics["added_cpu_ms"] = metrics["dense_py_own_cpu_ms"] - metrics["engine_own_cpu_ms"]
     if options.out:
         with open(options.out, "w") as file:
             json.dump(run, file, indent=1)

@@ -43,6 +43,8 @@ def metrics_of(result):
         timing(name, entry, entry.get("t"))
         if entry.get("t"):
             cpu(name, entry, entry.get("cpu"))
+        if entry.get("own"):
+            put(name + "_own_cpu_ms", entry["own"] * 1e3)
         put(name + "_wrong", entry.get("wrong"))
         put(name + "_kept_bytes", entry.get("kept_bytes"))
     put("burst_right_share", result.get("burst", {}).get("right_share"))

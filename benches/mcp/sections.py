@@ -13,7 +13,7 @@ import sys
 import time
 
 from client import CALL_SECONDS, Server, failed, text_of
-from machine import idle_python_mib, memory_mib, my_descendants, now, run_command, summary
+from machine import idle_python_mib, memory_mib, my_descendants, now, own_cpu, run_command, summary
 
 SECTIONS = ("raw", "start", "warm", "js", "numpy", "pandas", "conc", "flow", "burst", "sleep8", "big", "timeout", "memory")
 LOOP_SECONDS = 45  # a timed loop stops here even when it has not made all its calls
@@ -77,6 +77,7 @@ class Bench:
         times, wrong, error = [], 0, None
         self.baseline.restart(node=language == "js")
         begun, spent, calls, started = self.meter.seconds(), self.baseline.cpu_spent(), 0, now()
+        own = own_cpu(server.process.pid)
         while calls < count and now() - started < LOOP_SECONDS and not (wrong >= 3 and not times):
             if calls % every == 0:
                 self.baseline.sample()
@@ -89,7 +90,7 @@ class Bench:
             if seconds is None:
                 break
         return {"t": summary(times), "cpu": self.cpu_since(begun, spent) / calls, "wrong": wrong, "error": error,
-                "base": self.baseline.denominators()}
+                "own": seconds and (own_cpu(server.process.pid) - own) / calls, "base": self.baseline.denominators()}
 
     def in_flight(self, server, language, rounds=6):
         """`width` different programs at once over the one connection; is each answer its own?"""
