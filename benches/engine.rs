@@ -26,7 +26,7 @@ fn main() {
     let runs: usize = std::env::args()
         .find_map(|word| word.parse().ok())
         .unwrap_or(1000);
-    let runtime = tokio::runtime::Runtime::new().expect("threads");
+    let runtime = event_loop();
     let engine = Arc::new(Engine::new(Surroundings::from_env()).with_pools(8));
     let count = runs.div_ceil(ROUNDS);
     let (mut took, mut plain, mut right) = (Vec::new(), Vec::new(), 0);
@@ -100,10 +100,7 @@ fn own_cpu(count: usize) -> f64 {
         };
         tasks.flatten().filter_map(time).sum()
     };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    runtime.expect("an event loop").block_on(async {
+    event_loop().block_on(async {
         let engine = Engine::new(Surroundings::from_env()).with_pools(4);
         for number in 0..20 {
             run(&engine, number).await;
@@ -114,6 +111,12 @@ fn own_cpu(count: usize) -> f64 {
         }
         (spent() - before) as f64 / count as f64 / 1e6
     })
+}
+
+/// As a server on stdio has it.
+fn event_loop() -> tokio::runtime::Runtime {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().build().expect("an event loop")
 }
 
 /// What a run is compared with.
