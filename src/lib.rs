@@ -86,7 +86,7 @@ pub use http::serve;
 /// For the first line of `main`: this process may have been started to make cells, or to be
 /// the program of one. Then it ends with the code that is returned.
 pub fn hook() -> Option<std::process::ExitCode> {
-    jail::hook();
+    jail::hook_early(c"run");
     let mut arguments = std::env::args_os();
     if arguments.next().is_some_and(|name| name == jail::ENGINE) {
         return Some(engines::main(arguments));

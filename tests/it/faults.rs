@@ -5,6 +5,7 @@
 mod scarce;
 
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::thread;
@@ -14,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::support::left::{Before, groups, mark, processes, spawner};
-use crate::support::{PATIENCE, eventually, everyone};
+use crate::support::{PATIENCE, Running, eventually, everyone, skip};
 
 /// Programs that are busy in different ways, and say so when they are.
 const BUSY: [(&str, &str); 7] = [
@@ -105,6 +106,50 @@ fn a_run_whose_spawner_is_killed_is_lost() {
             }
             before.expect_nothing_left(pid);
         }
+    }
+}
+
+/// How often `words` are in what a process has written. `None` if we may not look.
+fn count_in_memory(pid: u32, words: &str) -> Option<usize> {
+    let memory = fs::File::open(format!("/proc/{pid}/mem")).ok()?;
+    let mut count = 0;
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+    for line in maps.lines().filter(|line| line.contains(" rw")) {
+        let (start, end) = line.split(' ').next()?.split_once('-')?;
+        let [start, end] = [start, end].map(|it| u64::from_str_radix(it, 16).expect("a place"));
+        let mut bytes = vec![0; usize::try_from(end - start).expect("it is mapped")];
+        // Some places cannot be read by anybody.
+        if memory.read_exact_at(&mut bytes, start).is_ok() {
+            let same = |it: &&[u8]| *it == words.as_bytes();
+            count += bytes.windows(words.len()).filter(same).count();
+        }
+    }
+    Some(count)
+}
+
+#[test]
+fn what_a_run_was_given_is_not_in_what_makes_its_cell() {
+    for hotcell in everyone() {
+        // Put together, so that they are not in the test's own binary, which is no part of this.
+        let [argument, variable] = ["argument", "variable"].map(|it| format!("{it}-of-{}", 7 * 11));
+        let mut command = hotcell.command();
+        let code = format!("echo up; exec sleep 600; : {argument}");
+        command.args(["run", "-l", "sh", "-c", &code]);
+        command.env("HOTCELL_TEST_SECRET", &variable);
+        let mut running = Running::start(&mut command);
+        running.stdout.until("up\n");
+        let server = running.pid();
+        let spawner = spawner(server).expect("its spawner");
+        for words in [&argument, &variable] {
+            let Some(control) = count_in_memory(server, words) else {
+                skip("the memory of other processes cannot be read");
+                continue;
+            };
+            assert!(control > 0, "{words}: hotcell itself has it");
+            assert_eq!(count_in_memory(spawner, words), Some(0), "{words}");
+        }
+        running.signal(Signal::KILL);
+        running.finish();
     }
 }
 

@@ -6,8 +6,9 @@
 //! it waits for their end behind the answer, reaps them and frees their slots.
 
 use std::ffi::CStr;
+use std::fs::OpenOptions;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::sync::{Arc, OnceLock};
@@ -21,9 +22,10 @@ use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::error::{Failed, JailError, step};
 use crate::spawn::{Folders, Groups, Lease};
-use crate::spawner::{MOVED, READY, SWEEPING};
+use crate::spawner::{self, MOVED, READY, SWEEPING};
 use crate::spec::{SpawnerSpec, Status};
-use crate::{sys, wire};
+use crate::sys::{self, Cloned};
+use crate::wire;
 
 pub const SPAWNER: &CStr = c"hotcell-spawner";
 
@@ -235,6 +237,43 @@ impl Launched {
         let (control, theirs) = wire::pair()?;
         let spawner = Spawner(sys::launch(c"/proc/self/exe", SPAWNER, theirs.as_fd())?);
         Ok(Self { spawner, control })
+    }
+
+    /// Goes on as one in a copy of this process, which has one thread and has read nothing
+    /// but its own control group.
+    ///
+    /// An exec would do without the wiping. But before its `main` libc asks the processor some
+    /// sixty times what it is, and in a virtual machine the host has to answer each time.
+    pub fn fork() -> io::Result<Self> {
+        let (control, theirs) = wire::pair()?;
+        match sys::clone_into(0, false, None)? {
+            Cloned::Parent { pid, pidfd } => {
+                sys::send_elsewhere(pid);
+                let spawner = Spawner(pidfd.into());
+                Ok(Self { spawner, control })
+            }
+            Cloned::Child => {
+                // SECURITY: its cells are copies of it, and what we were told is not theirs to know.
+                sys::forget_words(SPAWNER);
+                let streams = || -> io::Result<()> {
+                    let null = OpenOptions::new()
+                        .read(true)
+                        .write(true)
+                        .open("/dev/null")?;
+                    // A Ctrl-C at the terminal is for the server to handle.
+                    rustix::process::setpgid(None, None)?;
+                    sys::dup_as(theirs.as_fd(), 0)?;
+                    sys::dup_as(null.as_fd(), 1)?;
+                    sys::dup_as(null.as_fd(), 2)?;
+                    drop(null);
+                    sys::close_range(3, RawFd::MAX, false)
+                };
+                match streams() {
+                    Ok(()) => spawner::main(),
+                    Err(_) => sys::exit_now(1),
+                }
+            }
+        }
     }
 
     /// Tells it what to build, and whether to bring a sweeper. It then starts by itself.

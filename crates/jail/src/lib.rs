@@ -6,6 +6,8 @@
 //! program. All three are the same binary: [`hook`] must be the first thing that
 //! `main` calls.
 
+use std::ffi::CStr;
+
 pub mod cgroup;
 mod error;
 pub mod init;
@@ -28,10 +30,16 @@ pub use spec::{Exit, Go, Missing, Wall};
 
 /// Becomes a spawner if this process was started as one; else returns.
 pub fn hook() {
-    if std::env::args_os()
-        .next()
-        .is_some_and(|name| name.as_encoded_bytes() == keeper::SPAWNER.to_bytes())
-    {
+    if sys::first_words()[0] == keeper::SPAWNER {
         spawner::main();
+    }
+}
+
+/// The same; and if our first argument is `early`, [`Host::open_early`] will be called and
+/// finds a spawner that starts already. For a process that has one thread and knows nothing yet.
+pub fn hook_early(early: &CStr) {
+    hook();
+    if sys::first_words()[1] == early {
+        spawn::launch_early();
     }
 }

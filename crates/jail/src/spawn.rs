@@ -5,7 +5,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, Gid, Uid};
@@ -55,11 +55,10 @@ impl Host {
     /// The same, with a jail whose cells see `/usr` alone, and whose spawner this thread
     /// starts beforehand: the thread must live as long as the host.
     pub fn open_early() -> Result<(Arc<Self>, Jail), JailError> {
-        // Looking for groups may move this process, and a spawner has to follow it.
-        let launched = cgroup::stay_where_we_are().then(Launched::new);
+        let launched = lock_early().take();
         let (uids, groups) = look()?;
         let view = View::default();
-        let first = launched.and_then(Result::ok).map(|launched| {
+        let first = launched.map(|launched| {
             let spec = spec(&view, uids.as_ref(), &groups, None);
             launched.tell(spec, None, &groups, true)
         });
@@ -84,6 +83,20 @@ impl Host {
     /// Which control groups bound the cells, and why not better ones.
     pub fn cgroups(&self) -> &Cgroups {
         &self.groups.cgroups
+    }
+}
+
+/// A spawner that has been told nothing yet, for [`Host::open_early`].
+static EARLY: Mutex<Option<Launched>> = Mutex::new(None);
+
+fn lock_early() -> MutexGuard<'static, Option<Launched>> {
+    EARLY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub fn launch_early() {
+    // Looking for groups may move this process, and a spawner has to follow it.
+    if cgroup::stay_where_we_are() {
+        *lock_early() = Launched::fork().ok();
     }
 }
 
@@ -216,7 +229,7 @@ impl Jail {
         Ok(started)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Arc<Door>>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Door>>> {
         self.spawner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

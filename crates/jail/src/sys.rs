@@ -180,17 +180,65 @@ pub fn launch(path: &CStr, name: &'static CStr, stdin: BorrowedFd<'_>) -> io::Re
     let started = check(pid.into());
     restore_signals(&masked)?;
     started?;
-    if let (Some(pid), Ok(mut others)) = (Pid::from_raw(pid), sched_getaffinity(None)) {
-        others.unset(sched_getcpu());
-        // Refused if there are no others. It has not run yet, most likely.
-        let _ = sched_setaffinity(Some(pid), &others);
-    }
+    send_elsewhere(pid);
     // SAFETY: the kernel stored a new descriptor in `pidfd`; nothing else owns it.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
     Ok(Process {
         pidfd,
         lent: Some(launch),
     })
+}
+
+/// Sends a child to another processor than ours, until it calls [`run_anywhere`].
+pub fn send_elsewhere(pid: libc::pid_t) {
+    if let (Some(pid), Ok(mut others)) = (Pid::from_raw(pid), sched_getaffinity(None)) {
+        others.unset(sched_getcpu());
+        // Refused if there are no others. It has not run yet, most likely.
+        let _ = sched_setaffinity(Some(pid), &others);
+    }
+}
+
+unsafe extern "C" {
+    static mut environ: *mut *mut libc::c_char;
+    static program_invocation_name: *mut libc::c_char;
+}
+
+/// The first two words of our command line, where the kernel laid them. Without a second
+/// there is something else behind the first: variables, or the path of our binary.
+pub fn first_words() -> [&'static CStr; 2] {
+    // SAFETY: libc's own variable, set before `main`: our first word, which ends with NUL.
+    let first = unsafe { CStr::from_ptr(program_invocation_name) };
+    let behind = first.as_ptr().wrapping_add(first.count_bytes() + 1);
+    // SAFETY: the kernel lays another C string behind it in any case.
+    [first, unsafe { CStr::from_ptr(behind) }]
+}
+
+/// Overwrites the command line and the environment of a process that has one thread, and
+/// calls it `name`.
+pub fn forget_words(name: &CStr) {
+    // SAFETY: libc's own variable; nobody else has looked at it or will.
+    let variables = unsafe { environ };
+    let mut last = variables.wrapping_sub(2);
+    let mut next = variables;
+    // SAFETY: the list ends with null; before it lies that of the words, which does too.
+    while !unsafe { *next }.is_null() {
+        last = next;
+        next = next.wrapping_add(1);
+    }
+    // SAFETY: the last variable, or the last word.
+    let last = unsafe { CStr::from_ptr(*last) };
+    let end = last.as_ptr() as usize + last.count_bytes();
+    // SAFETY: libc's own variable.
+    let start = unsafe { program_invocation_name };
+    let room = end.saturating_sub(start as usize);
+    // SAFETY: one after the other, from the first word to the end of the last variable,
+    // all on the stack of our first thread.
+    unsafe { std::ptr::write_bytes(start, 0, room) };
+    let length = name.count_bytes().min(room);
+    // SAFETY: there is room for so much of it.
+    unsafe { std::ptr::copy_nonoverlapping(name.as_ptr(), start, length) };
+    // SAFETY: its first place, which ends it now.
+    unsafe { *variables = std::ptr::null_mut() };
 }
 
 /// Lets this process use the processors that its parent may use, again.
@@ -211,12 +259,14 @@ pub fn exit_now(code: i32) -> ! {
 #[cfg(feature = "zygote")]
 pub fn exit_before_memory(code: i32) -> ! {
     extern "C" fn hold(_: *mut libc::c_void) -> libc::c_int {
+        // Its own copies. Those of the process close with it: a thread of its might still
+        // need them, and abort.
+        let _ = close_range(0, RawFd::MAX, false);
         loop {
             // SAFETY: it takes nothing. No signal comes: all are blocked.
             unsafe { libc::pause() };
         }
     }
-    let _ = close_range(0, RawFd::MAX, false);
     let mut stack = [0_u128; 256];
     if mask_all_signals().is_ok() {
         let end = stack.as_mut_ptr_range().end.cast();
