@@ -225,8 +225,10 @@ pub fn forget_words(name: &CStr) {
         last = next;
         next = next.wrapping_add(1);
     }
+    // SAFETY: a place of one of the two lists.
+    let last = unsafe { *last };
     // SAFETY: the last variable, or the last word.
-    let last = unsafe { CStr::from_ptr(*last) };
+    let last = unsafe { CStr::from_ptr(last) };
     let end = last.as_ptr() as usize + last.count_bytes();
     // SAFETY: libc's own variable.
     let start = unsafe { program_invocation_name };
