@@ -5,6 +5,7 @@ mod languages;
 mod packages;
 mod run;
 mod serve;
+mod servers;
 
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
@@ -34,6 +35,8 @@ enum Command {
     Languages(languages::Arguments),
     /// List, install or remove packages
     Packages(packages::Arguments),
+    /// List the servers whose tools programs may call, and those tools
+    Servers(servers::Arguments),
     /// Test the walls of the sandbox from inside a real cell
     Doctor(doctor::Arguments),
 }
@@ -50,6 +53,7 @@ pub fn main() -> ExitCode {
         Command::Serve(arguments) => serve::main(*arguments),
         Command::Languages(arguments) => languages::main(&arguments),
         Command::Packages(arguments) => packages::main(&arguments),
+        Command::Servers(arguments) => servers::main(&arguments),
         Command::Doctor(arguments) => doctor::main(&arguments),
     };
     std::panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or(OUR_FAILURE.into())

@@ -23,6 +23,10 @@
 //! hosts = ["api.example.com"]
 //! env = "API_KEY"                    # hotcell's own variable that has the value; or: file = "/path"
 //! header = "Authorization: Bearer {secret}"   # added to requests that have none
+//!
+//! [servers.github]                   # an MCP server whose tools programs may call; docs/servers.md
+//! command = "npx"
+//! args = ["-y", "some-server"]
 //! ```
 
 mod file;
@@ -39,6 +43,7 @@ use crate::request::{
     BadGrant, Network, Pattern, RequestError, RunRequest, add_mounts, check_mount, check_variable,
     parse_size,
 };
+use crate::servers::Settings;
 
 const FILE: &str = "config.toml";
 
@@ -54,6 +59,8 @@ pub struct Config {
     secrets: Vec<Secret>,
     /// Secrets that have no value here, and why.
     missing: Vec<(Vec<Pattern>, String)>,
+    /// The servers whose tools programs may call, by their names.
+    pub servers: Vec<(String, Settings)>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -97,6 +104,7 @@ impl Default for Config {
             env: Vec::new(),
             secrets: Vec::new(),
             missing: Vec::new(),
+            servers: Vec::new(),
         }
     }
 }
@@ -177,6 +185,12 @@ impl Config {
             if let Ok(value) = std::env::var(&name) {
                 config.env.push((name, value));
             }
+        }
+        for (name, table) in file.servers {
+            let settings = table
+                .settings()
+                .map_err(|why| format!("server `{name}`: {why}"))?;
+            config.servers.push((name, settings));
         }
         Ok(config)
     }

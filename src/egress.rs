@@ -27,10 +27,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::net::{Shutdown, shutdown};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::plan::Egress;
+use crate::servers::Bridge;
 use proxy::Proxy;
 
 pub use authority::Authority;
@@ -57,10 +58,11 @@ impl WayOut {
         door: OwnedFd,
         egress: &Egress,
         authority: Option<Arc<Authority>>,
+        bridge: Option<Arc<Bridge>>,
     ) -> io::Result<Self> {
         let socket = door.try_clone()?;
         let listener = TcpListener::from_std(StdListener::from(door))?;
-        let proxy = Arc::new(Proxy::new(egress.clone(), authority));
+        let proxy = Arc::new(Proxy::new(egress.clone(), authority, bridge));
         let task = tokio::spawn(serve(listener, proxy.clone()));
         Ok(Self {
             proxy,
@@ -84,6 +86,15 @@ impl Drop for WayOut {
 }
 
 async fn serve(listener: TcpListener, proxy: Arc<Proxy>) {
+    attend_each(&listener, |stream| proxy.clone().attend(stream)).await;
+    proxy.exhausted();
+}
+
+/// Serves the connections of one run, each by `attend`, as many as it may have.
+pub async fn attend_each<F>(listener: &TcpListener, attend: impl Fn(TcpStream) -> F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
     let mut open = JoinSet::new();
     let mut accepted_in_all = 0;
     while accepted_in_all < IN_ALL {
@@ -95,7 +106,7 @@ async fn serve(listener: TcpListener, proxy: Arc<Proxy>) {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
                     accepted_in_all += 1;
-                    open.spawn(proxy.clone().attend(stream));
+                    open.spawn(attend(stream));
                 }
                 // Out of descriptors, mostly: give those that we have a moment.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
@@ -104,7 +115,6 @@ async fn serve(listener: TcpListener, proxy: Arc<Proxy>) {
         }
     }
     // Not by dropping it: its owner holds it too.
-    let _ = shutdown(&listener, Shutdown::Both);
-    proxy.exhausted();
+    let _ = shutdown(listener, Shutdown::Both);
     while open.join_next().await.is_some() {}
 }

@@ -26,7 +26,8 @@ use crate::packages::{BadWish, PackageError, PackagePlan, Packages, Readied, Wor
 use crate::plan::{Defaults, RunPlan, plan};
 use crate::pool::{Budget, Pool};
 use crate::request::{Network, RequestError, RunRequest};
-use crate::run::{self, OutputEvent, RunResult, StartError, Stdin, Stream, Surface};
+use crate::run::{self, Door, OutputEvent, RunResult, StartError, Stdin, Stream, Surface};
+use crate::servers::{Complaints, Functions, Servers, UnknownServer};
 
 pub use queue::{Place, Queue, QueueFull, QueueSize};
 
@@ -55,6 +56,10 @@ pub struct Engine {
     budget: OnceLock<Arc<Budget>>,
     library: OnceLock<Option<Arc<OwnedFd>>>,
     packages: Packages,
+    functions: Vec<(String, Arc<dyn Functions>)>,
+    complaints: Complaints,
+    /// Made of the configuration when the first request comes.
+    servers: OnceLock<Servers>,
 }
 
 /// For how long a runtime that was found is taken to be there.
@@ -93,6 +98,8 @@ pub enum Rejected {
     #[error(transparent)]
     Network(#[from] BeyondCeiling),
     #[error(transparent)]
+    Server(#[from] UnknownServer),
+    #[error(transparent)]
     Config(Arc<ConfigError>),
 }
 
@@ -107,6 +114,7 @@ impl Rejected {
             Self::Runtime(_) | Self::Fetch(_) => "missing_runtime",
             Self::Platform(_) => "unsupported_platform",
             Self::Network(_) => "denied",
+            Self::Server(_) => "unknown_server",
             Self::Config(_) => "config",
         }
     }
@@ -123,6 +131,7 @@ impl Rejected {
                 Some("Name packages as their registry does, as in `requests>=2`.".to_owned())
             }
             Self::Network(beyond) => Some(beyond.hint()),
+            Self::Server(unknown) => Some(unknown.hint()),
             Self::Config(_) => Some(ConfigError::HINT.to_owned()),
         }
     }
@@ -166,6 +175,9 @@ impl Engine {
             pools: Mutex::default(),
             budget: OnceLock::new(),
             library: OnceLock::new(),
+            functions: Vec::new(),
+            complaints: Complaints::default(),
+            servers: OnceLock::new(),
         }
     }
 
@@ -195,6 +207,17 @@ impl Engine {
 
     pub fn with_trust(self, trust: Trust) -> Self {
         Self { trust, ..self }
+    }
+
+    /// Lets programs call these functions, as tools of a server of this name.
+    pub fn with_functions(mut self, name: &str, functions: impl Functions + 'static) -> Self {
+        self.functions.push((name.to_owned(), Arc::new(functions)));
+        self
+    }
+
+    /// What becomes of what servers say on their standard error.
+    pub fn with_complaints(self, complaints: Complaints) -> Self {
+        Self { complaints, ..self }
     }
 
     /// Lets runs reach this at most, whatever the configuration says.
@@ -265,6 +288,7 @@ impl Engine {
         let offline = request.is_offline();
         let config = self.config()?;
         let (egress, narrowed) = config.egress(request.asked_network())?;
+        let servers = self.servers()?.for_request(&request)?;
         let request = config.extend(request)?;
         let mut plan = plan(request, definition, &runtime, &self.defaults)?;
         // Cells that wait see the packages too, whether they will need some or not; and so
@@ -287,6 +311,7 @@ impl Engine {
         }
         plan.notes.extend(narrowed);
         plan.grant(egress);
+        plan.bind(servers, definition);
         plan.chosen = (chosen.by, chosen.certainty);
         Ok(plan)
     }
@@ -384,9 +409,12 @@ impl Engine {
     async fn run_ready(
         &self,
         plan: &RunPlan,
-        surface: Surface,
+        mut surface: Surface,
         cancelled: impl Future<Output = ()>,
     ) -> Result<RunResult, StartError> {
+        if let Some(servers) = self.servers.get().filter(|_| !plan.servers.is_empty()) {
+            surface.door = Some(Door::Servers(servers.bridge(&plan.servers)));
+        }
         let jail = self.jail(view(plan))?;
         let (pool, host) = (
             self.pool(plan, !matches!(surface.stdin, Stdin::Empty))?,
@@ -607,6 +635,15 @@ impl Engine {
 
     fn lock_host(&self) -> MutexGuard<'_, Option<Arc<Host>>> {
         self.host.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The servers whose tools programs may call.
+    pub fn servers(&self) -> Result<&Servers, Rejected> {
+        let config = self.config()?;
+        let processes = || config.servers.iter().cloned();
+        let functions = || self.functions.iter().cloned();
+        let make = || Servers::new(processes(), functions(), self.complaints);
+        Ok(self.servers.get_or_init(make))
     }
 
     fn config(&self) -> Result<&Config, Rejected> {

@@ -18,11 +18,12 @@
 //! - [`compile`] builds a program before it runs, in cells too, and keeps what it built.
 //! - [`packages`] finds out which packages a program needs and installs them, in cells too.
 //! - [`output`] is a result as the world sees it.
+//! - [`servers`] are other MCP servers, whose tools a program may call.
 //! - [`store`] keeps what outlives a run.
 //! - [`secret`] makes names that cannot be guessed.
 //! - [`doctor`] tests the walls from inside a real cell.
 //!
-//! A program of your own streams runs like this. Cells are made by that same program, started again, so [`hook`] comes first:
+//! A program of your own streams runs like this, and offers them functions. Cells are made by that same program, started again, so [`hook`] comes first:
 //!
 //! ```standalone_crate
 //! use std::process::ExitCode;
@@ -32,14 +33,36 @@
 //! use hotcell::language::Surroundings;
 //! use hotcell::request::RunRequest;
 //! use hotcell::run::{Stdin, Surface};
+//! use hotcell::servers::{Called, Functions, Tool};
+//! use serde_json::{Map, Value, json};
+//!
+//! struct Sums;
+//!
+//! impl Functions for Sums {
+//!     fn tools(&self) -> Vec<Tool> {
+//!         vec![Tool::new("double", "Doubles a number", json!({ "type": "object", "properties": { "n": { "type": "integer" } } }))]
+//!     }
+//!
+//!     fn call<'a>(&'a self, _: &'a str, arguments: Map<String, Value>) -> Called<'a> {
+//!         Box::pin(async move {
+//!             let n = arguments["n"].as_i64().ok_or("n must be a number")?;
+//!             Ok(json!(2 * n))
+//!         })
+//!     }
+//! }
 //!
 //! fn main() -> ExitCode {
 //!     if let Some(code) = hotcell::hook() {
 //!         return code;
 //!     }
 //!     let runtime = tokio::runtime::Runtime::new().expect("threads");
-//!     let engine = Engine::new(Surroundings::from_env());
-//!     for (language, code) in [("python", "print(6 * 7)"), ("javascript", "console.log(6 * 7)")] {
+//!     let engine = Engine::new(Surroundings::from_env()).with_functions("sums", Sums);
+//!     for (language, code) in [
+//!         ("python", "print(6 * 7)"),
+//!         ("javascript", "console.log(6 * 7)"),
+//!         ("python", "print(sums.double(n=21))"),
+//!         ("javascript", "sums.double({ n: 21 }).then(console.log)"),
+//!     ] {
 //!         let request = RunRequest::new(code).expect("a program").language(language);
 //!         let plan = engine.plan(request).expect("a runtime");
 //!         let (events, mut output) = tokio::sync::mpsc::channel(16);
@@ -79,6 +102,7 @@ pub mod publish;
 pub mod request;
 pub mod run;
 pub mod secret;
+pub mod servers;
 pub mod store;
 
 pub use http::serve;
@@ -88,8 +112,9 @@ pub use http::serve;
 pub fn hook() -> Option<std::process::ExitCode> {
     jail::hook_early(c"run");
     let mut arguments = std::env::args_os();
-    if arguments.next().is_some_and(|name| name == jail::ENGINE) {
-        return Some(engines::main(arguments));
+    match arguments.next() {
+        Some(name) if name == jail::ENGINE => Some(engines::main(arguments)),
+        Some(name) if name == servers::LAUNCHER => Some(servers::launch(arguments)),
+        _ => doctor::hook(),
     }
-    doctor::hook()
 }

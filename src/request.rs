@@ -39,6 +39,7 @@ pub struct RunRequest {
     packages: AskedPackages,
     offline: bool,
     network: Network,
+    servers: Option<Vec<String>>,
     mounts: Vec<Mount>,
 }
 
@@ -147,6 +148,7 @@ impl RunRequest {
             packages: AskedPackages::Detect,
             offline: false,
             network: Network::None,
+            servers: None,
             mounts: Vec::new(),
         })
     }
@@ -257,10 +259,20 @@ impl RunRequest {
         self
     }
 
+    /// The servers whose tools it may call, in place of all that are configured.
+    pub fn servers(mut self, servers: Vec<String>) -> Self {
+        self.servers = Some(servers);
+        self
+    }
+
     /// Folders of the host for the program to see. Only ever from whoever owns them.
     pub fn mounts(mut self, mounts: impl IntoIterator<Item = Mount>) -> Result<Self, RequestError> {
         add_mounts(&mut self.mounts, mounts)?;
         Ok(self)
+    }
+
+    pub fn asked_servers(&self) -> Option<&[String]> {
+        self.servers.as_deref()
     }
 
     pub fn asked_network(&self) -> &Network {

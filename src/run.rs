@@ -30,6 +30,7 @@ use crate::packages::{Installed, PackageError, Refused};
 use crate::plan::{self, RunPlan};
 use crate::pool::{Pool, Taken, Waiting};
 use crate::request::{FileSource, InputFile};
+use crate::servers::Bridge;
 
 use capture::{Ceiling, capture};
 
@@ -135,13 +136,44 @@ pub struct Surface {
 }
 
 /// A port of a cell that the server answers at.
-pub struct Door {
-    pub port: u16,
-    /// Ends when it is dropped, and then nobody answers any more.
-    pub answer: Answer,
+pub enum Door {
+    Own {
+        port: u16,
+        /// Ends when it is dropped, and then nobody answers any more.
+        answer: Answer,
+    },
+    /// The tools of other servers, where the way out is too.
+    Servers(Arc<Bridge>),
 }
 
-type Answer = Box<dyn FnOnce(TcpListener) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
+impl Door {
+    fn port(&self) -> u16 {
+        match self {
+            Self::Own { port, .. } => *port,
+            Self::Servers(_) => plan::PORT,
+        }
+    }
+
+    fn bridge(&self) -> Option<&Arc<Bridge>> {
+        match self {
+            Self::Own { .. } => None,
+            Self::Servers(bridge) => Some(bridge),
+        }
+    }
+
+    fn answer(self, listener: TcpListener) -> Answering {
+        match self {
+            Self::Own { answer, .. } => answer(listener),
+            Self::Servers(bridge) => {
+                let attend = move |stream| bridge.clone().attend(stream);
+                Box::pin(async move { egress::attend_each(&listener, attend).await })
+            }
+        }
+    }
+}
+
+type Answering = Pin<Box<dyn Future<Output = ()> + Send>>;
+type Answer = Box<dyn FnOnce(TcpListener) -> Answering + Send>;
 
 /// A program's standard input.
 pub enum Stdin {
@@ -181,7 +213,7 @@ pub async fn run(
                 no_stdin: !hurry.0.has_input,
                 word: &plan.wake,
             };
-            let started = start.program(cgroups, plan, surface.requirement, None);
+            let started = start.program(cgroups, plan, surface.requirement, Helpers::default());
             match started.await {
                 Err(slow @ StartError::Slow) => return Err(slow),
                 // If not from there, then in a new cell: no byte of it ran.
@@ -194,15 +226,19 @@ pub async fn run(
         Some(started) => started,
         None => {
             let mut policy = policy(plan);
-            policy.listen = surface.door.as_ref().map(|it| it.port).or(policy.listen);
+            policy.listen = surface.door.as_ref().map(Door::port).or(policy.listen);
             let start = Start {
                 jail,
                 policy,
                 no_stdin: matches!(surface.stdin, Stdin::Empty),
                 word: "",
             };
+            let helpers = Helpers {
+                authority,
+                bridge: surface.door.as_ref().and_then(Door::bridge).cloned(),
+            };
             start
-                .program(cgroups, plan, surface.requirement, authority)
+                .program(cgroups, plan, surface.requirement, helpers)
                 .await?
         }
     };
@@ -234,7 +270,7 @@ pub async fn run(
         (Some(door), Some(socket)) => {
             let listener = std::net::TcpListener::from(socket);
             let listener = TcpListener::from_std(listener).map_err(StartError::Pipe)?;
-            Some((door.answer)(listener))
+            Some(door.answer(listener))
         }
         _ => None,
     };
@@ -297,6 +333,13 @@ pub async fn run(
 /// A cell that has been told to start its program, and what stands around it.
 type Started = (Cell, Pipes, Isolation, Option<WayOut>);
 
+/// Who else is behind the way out of a cell.
+#[derive(Default)]
+struct Helpers {
+    authority: Option<Arc<Authority>>,
+    bridge: Option<Arc<Bridge>>,
+}
+
 /// A cell to be made.
 struct Start<'a> {
     jail: Arc<Jail>,
@@ -313,11 +356,11 @@ impl Start<'_> {
         cgroups: &Cgroups,
         plan: &RunPlan,
         requirement: Requirement,
-        authority: Option<Arc<Authority>>,
+        helpers: Helpers,
     ) -> Result<Started, StartError> {
         let (pipes, theirs) = Pipes::make(self.no_stdin).map_err(StartError::Pipe)?;
         let mut cell = Cell::start(self.jail, self.policy, theirs).await?;
-        let ready = make_ready(&mut cell, cgroups, plan, requirement, authority, self.word);
+        let ready = make_ready(&mut cell, cgroups, plan, requirement, helpers, self.word);
         let (isolation, way_out) = timeout(SETUP, ready)
             .await
             .map_err(|_| StartError::Slow)??;
@@ -365,7 +408,7 @@ async fn make_ready(
     cgroups: &Cgroups,
     plan: &RunPlan,
     requirement: Requirement,
-    authority: Option<Arc<Authority>>,
+    helpers: Helpers,
     word: &str,
 ) -> Result<(Isolation, Option<WayOut>), StartError> {
     let mut missing = None;
@@ -377,7 +420,8 @@ async fn make_ready(
                 missing = Some(found);
                 if let Some(egress) = &plan.egress {
                     let door = cell.take_door().ok_or(StartError::Lost)?;
-                    let opened = WayOut::open(door, egress, authority.clone());
+                    let Helpers { authority, bridge } = &helpers;
+                    let opened = WayOut::open(door, egress, authority.clone(), bridge.clone());
                     way_out = Some(opened.map_err(StartError::WayOut)?);
                 }
                 fill(cell, plan).await?;

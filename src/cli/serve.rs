@@ -117,7 +117,11 @@ pub fn main(arguments: Arguments) -> ExitCode {
             return BAD_INPUT.into();
         }
     };
-    let (server, folder) = match build(&arguments, tiers) {
+    let Built {
+        server,
+        folder,
+        runner,
+    } = match build(&arguments, tiers) {
         Ok(built) => built,
         Err(error) => {
             complain(&error.to_string(), error.hint().as_deref());
@@ -138,9 +142,12 @@ pub fn main(arguments: Arguments) -> ExitCode {
     };
     let code = runtime.block_on(async {
         let follow = async {
-            if let Some(folder) = folder {
-                folder.watch(&server).await;
-            }
+            let folder = async {
+                if let Some(folder) = folder {
+                    folder.watch(&server).await;
+                }
+            };
+            tokio::join!(folder, runner.follow_servers(&server));
             std::future::pending().await
         };
         let serve = async {
@@ -163,10 +170,14 @@ pub fn main(arguments: Arguments) -> ExitCode {
     code
 }
 
-fn build(
-    arguments: &Arguments,
-    tiers: Tiers,
-) -> Result<(Arc<Server>, Option<Folder>), RequestError> {
+/// What is served, and what changes it meanwhile.
+struct Built {
+    server: Arc<Server>,
+    folder: Option<Folder>,
+    runner: Arc<Runner>,
+}
+
+fn build(arguments: &Arguments, tiers: Tiers) -> Result<Built, RequestError> {
     let usual = QueueSize::default();
     let count = |text: &Option<String>, usual| match text {
         Some(text) => parse_count(text).map(|count| count as usize),
@@ -238,7 +249,7 @@ fn build(
     let folder = match &arguments.publish {
         None => None,
         Some(path) => {
-            let folder = Folder::open(path, publisher);
+            let folder = Folder::open(path, publisher.clone());
             let mut folder = folder.map_err(|source| RequestError::HostFile {
                 path: path.clone(),
                 source,
@@ -247,7 +258,11 @@ fn build(
             Some(folder)
         }
     };
-    Ok((Server::new(identity, catalog), folder))
+    Ok(Built {
+        server: Server::new(identity, catalog),
+        folder,
+        runner: publisher,
+    })
 }
 
 /// Ends on Ctrl-C or a polite request to end.

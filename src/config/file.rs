@@ -1,8 +1,13 @@
 //! The file as it is written: tables and words, not checked yet.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Deserialize;
+
+use crate::plan::Hidden;
+use crate::request::check_variable;
+use crate::servers::Settings;
 
 /// Shorter values would be found in any text.
 const SHORTEST: usize = 8;
@@ -14,6 +19,7 @@ pub struct File {
     pub env: EnvTable,
     pub mount: Vec<MountTable>,
     pub secret: Vec<SecretTable>,
+    pub servers: BTreeMap<String, ServerTable>,
     /// Used where runtimes and packages are fetched; here they are only checked.
     #[serde(rename = "auto_install")]
     _auto_install: bool,
@@ -82,5 +88,50 @@ impl SecretTable {
             }
             value => Ok(value.to_owned()),
         }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerTable {
+    pub command: String,
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// Variables for it beside the few that every program needs.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// Variables of hotcell's own environment for it.
+    #[serde(default)]
+    pub pass: Vec<String>,
+    pub cwd: Option<PathBuf>,
+}
+
+/// What every program needs of hotcell's own environment.
+const USUAL: [&str; 7] = ["HOME", "LANG", "LOGNAME", "PATH", "TERM", "TMPDIR", "USER"];
+
+impl ServerTable {
+    /// How it is started, or why it cannot be.
+    pub fn settings(self) -> Result<Settings, String> {
+        if self.command.is_empty() {
+            return Err("its command is empty".to_owned());
+        }
+        let own = |name: &str| {
+            std::env::var(name)
+                .ok()
+                .map(|value| (name.to_owned(), value))
+        };
+        let usual = USUAL.iter().filter_map(|name| own(name));
+        let passed = self.pass.iter().filter_map(|name| own(name));
+        let env: BTreeMap<_, _> = usual.chain(passed).chain(self.env).collect();
+        for (name, value) in &env {
+            check_variable(name, value).map_err(|error| error.to_string())?;
+        }
+        let hide = |(name, value): (String, String)| (name, Hidden::new(&value));
+        Ok(Settings {
+            command: [self.command].into_iter().chain(self.args).collect(),
+            folder: self.cwd,
+            env: env.into_iter().map(hide).collect(),
+            secret: self.pass,
+        })
     }
 }

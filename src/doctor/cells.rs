@@ -146,6 +146,7 @@ fn plan(question: &Question, limits: Limits, timeout: Duration) -> RunPlan {
         collect: Vec::new(),
         export: None,
         packages: None,
+        servers: Vec::new(),
         wake: String::new(),
         failure: Failure::default(),
         zygote: None,

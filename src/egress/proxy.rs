@@ -26,6 +26,7 @@ use super::secure::Secure;
 use super::tunnel::{self, Meter};
 use crate::plan::{Egress, Secret};
 use crate::request::Target;
+use crate::servers::Bridge;
 use forward::Counted;
 pub use refusal::Refusal;
 
@@ -42,6 +43,8 @@ pub struct Proxy {
     /// Of a run with secrets.
     authority: Option<Arc<Authority>>,
     secure: Secure,
+    /// Of a run that may call the tools of other servers.
+    bridge: Option<Arc<Bridge>>,
     pub(super) ledger: Ledger,
 }
 
@@ -71,12 +74,17 @@ impl Scheme {
 }
 
 impl Proxy {
-    pub fn new(egress: Egress, authority: Option<Arc<Authority>>) -> Self {
+    pub fn new(
+        egress: Egress,
+        authority: Option<Arc<Authority>>,
+        bridge: Option<Arc<Bridge>>,
+    ) -> Self {
         Self {
             egress,
             dialer: Dialer::default(),
             authority,
             secure: Secure::default(),
+            bridge,
             ledger: Ledger::default(),
         }
     }
@@ -124,6 +132,10 @@ impl Proxy {
         mut request: Request<Incoming>,
         tunnel: &Mutex<Option<Tunnel>>,
     ) -> Result<Response<Body>, Refusal> {
+        // A proxy is asked for a host; this one asks us.
+        if let (None, Some(bridge)) = (request.uri().authority(), &self.bridge) {
+            return Ok(bridge.answer(request).await.map(Either::Left));
+        }
         if request.method() != Method::CONNECT {
             let (target, scheme) = self.target_of(&request)?;
             return self.forward(request, target, scheme).await;

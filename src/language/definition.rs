@@ -3,6 +3,7 @@
 //! All checks happen while the file is read, so that each complaint has a line,
 //! and a [`Definition`] that exists can be planned with.
 
+mod binding;
 mod compile;
 mod packages;
 mod rule;
@@ -17,6 +18,7 @@ use super::LanguageId;
 use super::failure::Failure;
 use crate::request::{CellPath, check_variable};
 
+pub use binding::Binding;
 pub use compile::{Compile, Problem};
 pub use packages::{Ecosystem, Installer, Packages};
 pub use rule::Rule;
@@ -68,6 +70,8 @@ pub struct Definition {
     pub warm: Option<Warm>,
     /// How its programs get packages, if they do.
     pub packages: Option<Packages>,
+    /// How its programs call the tools of other servers, if they can.
+    pub binding: Option<Binding>,
 }
 
 /// A runtime that has started before its program comes.

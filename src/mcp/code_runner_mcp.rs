@@ -62,9 +62,13 @@ impl Tool for CodeRunnerMcp {
                 "description": "Import name → package on PyPI, where they differ; all of them are installed",
             });
         }
+        let mut description = self.settings.description(self.kind);
+        if let Some(tools) = self.runner.tools_of_servers() {
+            description += &format!("\n\n{tools}");
+        }
         json!({
             "name": self.kind.tool(),
-            "description": self.settings.description(self.kind),
+            "description": description,
             "inputSchema": { "type": "object", "properties": properties, "required": ["code"] },
             "annotations": {
                 "title": self.kind.title(),

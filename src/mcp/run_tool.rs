@@ -13,9 +13,11 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 
+use super::change::Change;
 use super::context::Context;
 use super::message::Fault;
 use super::objects::{Answer, Arguments, Boxed, Tool};
+use super::server::Server;
 use crate::cell::Requirement;
 use crate::engine::{Engine, Place, Queue, QueueSize, Rejected, Trust};
 use crate::language::{Surroundings, Tiers};
@@ -23,6 +25,7 @@ use crate::output::RunOutput;
 use crate::plan::RunPlan;
 use crate::request::{Network, RunRequest};
 use crate::run::{OutputEvent, Stdin, Surface};
+use crate::servers::Servers;
 use crate::store::Store;
 
 pub use params::Params;
@@ -138,6 +141,39 @@ impl Runner {
         });
     }
 
+    /// The servers whose tools programs may call, once that has been looked up.
+    fn known_servers(&self) -> Option<&Servers> {
+        self.engine.get()?.servers().ok()
+    }
+
+    /// What a model is told of them, if there are some.
+    pub fn tools_of_servers(&self) -> Option<String> {
+        let servers = self.known_servers().filter(|it| !it.all().is_empty())?;
+        Some(format!("{SERVERS}\n{}", servers.catalogue()))
+    }
+
+    /// Starts those servers, and tells the client when their tools are others than before.
+    pub async fn follow_servers(self: &Arc<Self>, server: &Server) {
+        let this = self.clone();
+        let looked = move || this.engine().servers().is_ok_and(|it| !it.all().is_empty());
+        if !matches!(tokio::task::spawn_blocking(looked).await, Ok(true)) {
+            return;
+        }
+        let Some(servers) = self.known_servers() else {
+            return;
+        };
+        let mut told = String::new();
+        loop {
+            servers.discover().await;
+            let now = servers.catalogue();
+            if now != told {
+                server.announce(Change::Tools);
+                told = now;
+            }
+            servers.changed().await;
+        }
+    }
+
     /// Runs a program when its turn comes, and reports to the client meanwhile.
     ///
     /// Dropping the future ends the program.
@@ -249,7 +285,17 @@ pub struct RunTool(pub Arc<Runner>);
 
 impl Tool for RunTool {
     fn listing(&self) -> Value {
-        listing()
+        let mut listing = listing();
+        if let Some(tools) = self.0.tools_of_servers() {
+            let text = listing["description"].as_str().unwrap_or_default();
+            listing["description"] = format!("{text}\n{tools}").into();
+            listing["inputSchema"]["properties"]["servers"] = json!({
+                "type": "array",
+                "items": { "type": "string" },
+                "description": "Servers whose tools it may call, default all",
+            });
+        }
+        listing
     }
 
     fn prepare(&self) {
@@ -271,6 +317,11 @@ impl Tool for RunTool {
         })
     }
 }
+
+/// Before the tools of other servers.
+const SERVERS: &str = "In Python and JavaScript code may call these tools, by name, in parallel too: Python `x = server.tool(a=1)` \
+    (`await` it in async code), JavaScript `await server.tool({a: 1})`. A result is a value, a failure a ToolError. \
+    `mcp.servers.NAME` is the same for names that are taken.";
 
 fn listing() -> Value {
     json!({

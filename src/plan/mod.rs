@@ -7,6 +7,7 @@ mod build;
 mod egress;
 mod limits;
 mod secret;
+mod servers;
 mod show;
 mod words;
 
@@ -59,6 +60,8 @@ pub struct RunPlan {
     pub export: Option<(CellPath, PathBuf)>,
     /// The packages that it needs.
     pub packages: Option<Box<PackagePlan>>,
+    /// The servers whose tools it may call: see [`RunPlan::bind`].
+    pub servers: Vec<String>,
     /// What a waiting runtime runs before the program.
     pub wake: String,
     /// How this program would say why it failed.
@@ -155,6 +158,7 @@ pub fn plan(
         collect: Vec::new(),
         export: None,
         packages: None,
+        servers: Vec::new(),
         wake: String::new(),
         env,
         zygote,

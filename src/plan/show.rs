@@ -45,6 +45,9 @@ impl Serialize for RunPlan {
         if let Some(egress) = &self.egress {
             plan["network"] = egress.network.to_string().into();
         }
+        if !self.servers.is_empty() {
+            plan["servers"] = json!(self.servers);
+        }
         if !self.mounts.is_empty() {
             plan["mounts"] = self.mounts.iter().map(mount).collect();
         }

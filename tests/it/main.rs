@@ -26,6 +26,7 @@ mod run;
 mod runtimes;
 mod same;
 mod seccomp;
+mod servers;
 mod streams;
 mod support;
 mod warm;

@@ -36,6 +36,8 @@ const MAX_STACK: usize = 16 << 20;
 const UNSETTLED: u8 = 13;
 /// How Rust's side finds the handles of `boot.js`.
 const CONTROL: &str = "__hotcell";
+/// The variable with the script that is loaded before the program, if there is one.
+const PRELOAD: &str = "HOTCELL_PRELOAD";
 
 pub const VERSION: &str = "0.16.2";
 
@@ -111,6 +113,13 @@ fn run(program: &Program, dialect: Dialect) -> Result<u8, Failed> {
             .prop(CONTROL, rquickjs::object::Property::from(control.clone()))
             .catch(&ctx)
             .map_err(broken)?;
+        if let Ok(first) = env::var(PRELOAD) {
+            let load: rquickjs::Result<Function> = control.get("preload");
+            let loaded = load
+                .and_then(|load| load.call::<_, ()>((first,)))
+                .catch(&ctx);
+            loaded.map_err(|error| thrown(&control, error, &files))?;
+        }
         let name = main.to_string_lossy().into_owned();
         let started = if is_module {
             modules::start(&ctx, &files, &name).map(Some)

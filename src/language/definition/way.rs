@@ -37,6 +37,9 @@ pub struct Way {
     /// The engine of ours that runs it, or that prepares it for `{runtime}`.
     #[serde(default, deserialize_with = "engine")]
     pub embedded: Option<String>,
+    /// Arguments before the program's file that make it load a script first, as `[binding]` has them.
+    #[serde(default)]
+    pub preload: Vec<String>,
     /// Arguments that make this runtime print its version, if the language's do not.
     pub version: Option<Vec<String>>,
     #[serde(default, deserialize_with = "variables")]

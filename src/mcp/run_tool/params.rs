@@ -27,8 +27,8 @@ pub struct Misfit {
     pub hint: Option<String>,
 }
 
-const KNOWN: [&str; 8] = [
-    "code", "language", "args", "stdin", "files", "packages", "network", "timeout",
+const KNOWN: [&str; 9] = [
+    "code", "language", "args", "stdin", "files", "packages", "network", "servers", "timeout",
 ];
 
 impl Params {
@@ -53,7 +53,7 @@ impl Params {
         if let Some(language) = text("language", take("language"))? {
             request = request.language(language);
         }
-        request = request.args(args(take("args"))?).map_err(misfit)?;
+        request = request.args(words("args", take("args"))?).map_err(misfit)?;
         request = request
             .files(files(take("files"), store)?)
             .map_err(misfit)?;
@@ -66,6 +66,9 @@ impl Params {
         };
         request = request.limits(limits).map_err(misfit)?;
         request = request.network(network(take("network"))?);
+        if let Some(servers) = take("servers") {
+            request = request.servers(words("servers", Some(servers))?);
+        }
         let stdin = match text("stdin", take("stdin"))? {
             Some(text) if !text.is_empty() => Stdin::Bytes(text.into_bytes()),
             _ => Stdin::Empty,
@@ -96,8 +99,8 @@ fn text(name: &str, value: Option<Value>) -> Result<Option<String>, Misfit> {
     }
 }
 
-fn args(value: Option<Value>) -> Result<Vec<String>, Misfit> {
-    let wrong = || must_be("args", "a list of strings");
+fn words(name: &str, value: Option<Value>) -> Result<Vec<String>, Misfit> {
+    let wrong = || must_be(name, "a list of strings");
     match value {
         None => Ok(Vec::new()),
         Some(Value::Array(items)) => items

@@ -98,6 +98,7 @@ impl Job<'_> {
             packages: None,
             mounts: Vec::new(),
             egress: None,
+            servers: Vec::new(),
             collect: Vec::new(),
             export: Some((cell_path("out/tree"), staged.to_owned())),
             ..self.plan.clone()
@@ -123,7 +124,7 @@ impl Job<'_> {
             // Nobody listens: what is kept is enough.
             events: mpsc::channel(1).0,
             requirement: self.workshop.requirement,
-            door: Some(Door {
+            door: Some(Door::Own {
                 port: PORT,
                 answer: Box::new(move |listener: TcpListener| Box::pin(answering.serve(listener))),
             }),

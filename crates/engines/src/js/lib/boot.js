@@ -194,6 +194,9 @@
     exitCode(code) {
       return loaded.has('node') ? library('node').leave(code) : code;
     },
+    preload(file) {
+      library('node').load(file);
+    },
     main(file) {
       return library('node').runScript(file);
     },

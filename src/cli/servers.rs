@@ -1,0 +1,86 @@
+//! `hotcell servers`.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use super::{BAD_INPUT, LOW_LIMITS, OUR_FAILURE, complain};
+use crate::engine::Engine;
+use crate::language::Surroundings;
+use crate::servers::{Complaints, Servers};
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Print the list as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What to exit with when a server cannot be had.
+const MISSING: u8 = 1;
+
+pub fn main(arguments: &Arguments) -> ExitCode {
+    let engine = Engine::new(Surroundings::from_env()).with_complaints(Complaints::Shown);
+    let servers = match engine.servers() {
+        Ok(servers) => servers,
+        Err(error) => {
+            complain(&error.to_string(), error.hint().as_deref());
+            return BAD_INPUT.into();
+        }
+    };
+    let runtime = match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            complain(&format!("could not start: {error}"), Some(LOW_LIMITS));
+            return OUR_FAILURE.into();
+        }
+    };
+    if servers.all().is_empty() && !arguments.json {
+        println!("No servers are configured; docs/servers.md says how.");
+        return ExitCode::SUCCESS;
+    }
+    let (listed, is_whole) = runtime.block_on(list(servers));
+    let text = match arguments.json {
+        true => format!("{:#}\n", Value::from(listed)),
+        false => listed.iter().map(table).collect(),
+    };
+    // Nobody left to read is no failure of ours.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    match is_whole {
+        true => ExitCode::SUCCESS,
+        false => MISSING.into(),
+    }
+}
+
+/// What each of them says of itself, and whether all do.
+async fn list(servers: &Servers) -> (Vec<Value>, bool) {
+    let mut listed = Vec::new();
+    let mut is_whole = true;
+    // All start at once; below each is waited for.
+    servers.discover().await;
+    for server in servers.all() {
+        let mut entry = json!({ "name": server.name, "alias": server.alias });
+        match server.tools().await {
+            Ok(_) => entry["tools"] = json!(server.signatures()),
+            Err(error) => {
+                entry["error"] = error.to_string().into();
+                is_whole = false;
+            }
+        }
+        listed.push(entry);
+    }
+    (listed, is_whole)
+}
+
+fn table(server: &Value) -> String {
+    let name = server["name"].as_str().unwrap_or_default();
+    let mut text = match (server["tools"].as_array(), server["error"].as_str()) {
+        (Some(tools), _) => format!("{name}: {} tools\n", tools.len()),
+        (None, error) => format!("{name}: {}\n", error.unwrap_or_default()),
+    };
+    for tool in server["tools"].as_array().into_iter().flatten() {
+        text += &format!("  {}\n", tool.as_str().unwrap_or_default());
+    }
+    text
+}

@@ -1,0 +1,480 @@
+//! The tools of other MCP servers, called by programs: what a tool says is a value there, what a run was not given it
+//! does not reach, and nothing of a server's is seen; witnessed by the server's own log.
+
+mod hostile;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::mcp::client::Client;
+use crate::support::{Hotcell, Running, eventually, everyone, has};
+
+const KEY: &str = "sesame-open-1234";
+
+/// Two servers, `clock` and `Other Clock`, each with a log of its own.
+fn configure(hotcell: &Hotcell) {
+    let script = hotcell.write("clock.py", include_str!("../servers/clock.py"));
+    let mut config = String::new();
+    for (name, log) in [("clock", "clock.log"), ("Other Clock", "other.log")] {
+        let log = hotcell.write(log, "");
+        config += &format!(
+            "[servers.{name:?}]\ncommand = 'python3'\nargs = [{script:?}]\nenv = {{ CLOCK_LOG = {log:?}, CLOCK_NAME = 'a plain value' }}\npass = ['OWN_CLOCK_KEY']\n"
+        );
+    }
+    config += "[servers.gone]\ncommand = 'no-such-program'\n";
+    hotcell.write("home/.config/hotcell/config.toml", config);
+}
+
+fn log(hotcell: &Hotcell, name: &str) -> String {
+    fs::read_to_string(hotcell.place(name)).expect("the server's log")
+}
+
+fn run(hotcell: &Hotcell, arguments: &[&str]) -> Value {
+    let mut command = hotcell.command();
+    command
+        .env("OWN_CLOCK_KEY", KEY)
+        .env("XDG_DATA_HOME", data())
+        .args(["run", "--json"])
+        .args(arguments);
+    Running::start(&mut command).finish().json()
+}
+
+/// Where `scripts/test` has brought deno.
+fn data() -> String {
+    std::env::var("HOTCELL_TEST_DATA").unwrap_or_default()
+}
+
+fn serve(hotcell: &Hotcell) -> Client {
+    let mut command = hotcell.command();
+    command.env("OWN_CLOCK_KEY", KEY).arg("serve");
+    let mut client = Client::of(command);
+    client.begin();
+    client
+}
+
+fn structured(result: &Value) -> &Value {
+    &result["structuredContent"]
+}
+
+/// Calls, a caught error, and three calls of half a second at once. A busy machine gets some tries.
+const PYTHON: &str = r#"
+import asyncio, time
+value = clock.echo_back(value={"a": [1, None, "é"]})
+print(type(value).__name__, value)
+try:
+    clock.fail()
+except ToolError as error:
+    print(error.kind, error.server, error.tool, isinstance(error, Exception))
+async def three():
+    start = time.monotonic()
+    values = await asyncio.gather(*[clock.wait(seconds=0.5, note=str(n)) for n in range(3)])
+    return [value["note"] for value in values], time.monotonic() - start
+for _ in range(8):
+    notes, took = asyncio.run(three())
+    if took < 0.8:
+        break
+print(notes, took < 0.8, took >= 0.5)
+"#;
+const PYTHON_SAYS: [&str; 3] = [
+    "dict {'value': {'a': [1, None, 'é']}}",
+    "tool clock fail True",
+    "['0', '1', '2'] True True",
+];
+const SCRIPT: &str = r#"
+(async () => {
+    const value = await clock.echoBack({ value: { a: [1, null, 'é'] } });
+    console.log(typeof value, JSON.stringify(value));
+    try {
+        await clock.fail();
+    } catch (error) {
+        console.log(error.kind, error.server, error.tool, error instanceof ToolError && error instanceof Error);
+    }
+    let values, took;
+    for (let tries = 0; tries < 8; tries++) {
+        const start = Date.now();
+        values = await Promise.all([0, 1, 2].map((n) => clock.wait({ seconds: 0.5, note: `${n}` })));
+        took = Date.now() - start;
+        if (took < 800) break;
+    }
+    console.log(values.map((value) => value.note).join(), took < 800, took > 490);
+})();
+"#;
+const SCRIPT_SAYS: [&str; 3] = [
+    r#"object {"value":{"a":[1,null,"é"]}}"#,
+    "tool clock fail true",
+    "0,1,2 true true",
+];
+
+#[test]
+fn a_tool_is_a_plain_function_in_python_and_javascript() {
+    for hotcell in everyone() {
+        configure(&hotcell);
+        let mut ways = vec![("python", PYTHON, PYTHON_SAYS)];
+        for script in ["javascript@embedded", "typescript@embedded"] {
+            ways.push((script, SCRIPT, SCRIPT_SAYS));
+        }
+        if has("node") {
+            ways.push(("javascript@node", SCRIPT, SCRIPT_SAYS));
+        }
+        // It is in the home of whoever tests.
+        if !data().is_empty() && hotcell.uid == rustix::process::getuid().as_raw() {
+            ways.push(("javascript@deno", SCRIPT, SCRIPT_SAYS));
+            ways.push(("typescript@deno", SCRIPT, SCRIPT_SAYS));
+        }
+        for (language, code, expected) in ways {
+            let result = run(&hotcell, &["-l", language, "-c", code]);
+            let said: Vec<&str> = result["stdout"]
+                .as_str()
+                .unwrap_or_default()
+                .lines()
+                .collect();
+            assert_eq!(said, expected, "{language}: {result}");
+            assert_eq!(result["status"], "ok", "{language}: {result}");
+            assert_eq!(result["stderr"], "", "{language}");
+        }
+        let log = log(&hotcell, "clock.log");
+        assert!(
+            log.contains(r#"call echo-back {"value": {"a": [1, null, "\u00e9"]}}"#),
+            "{log}"
+        );
+        assert!(log.contains("pong"), "a server's ping is answered: {log}");
+    }
+}
+
+#[test]
+fn values_are_what_a_tool_gave_and_errors_say_what_to_do() {
+    let Some(hotcell) = everyone().pop() else {
+        return;
+    };
+    configure(&hotcell);
+    let code = r#"
+print(clock.text(text='[1, "a"]'), clock.text(text="plain"), clock.picture()[0]["mimeType"], len(clock.large(bytes=10_000_000)))
+print(clock.wait({"seconds": 0}), mcp.call("clock.text", {"text": "x"}), other_clock.text(text="y"), mcp.servers.other_clock)
+print(clock["echo-back"](value=1))
+for bad in [lambda: clock.nothing(), lambda: mcp.call("none.such"), lambda: gone.any(), lambda: clock.wait(1), lambda: clock.wait(object())]:
+    try:
+        bad()
+    except Exception as error:
+        print(type(error).__name__, getattr(error, "kind", ""), error)
+print(mcp.help("clock").splitlines()[:3])
+"#;
+    let result = run(&hotcell, &["-l", "python", "-c", code]);
+    let expected = [
+        "[1, 'a'] plain image/png 10000000",
+        "{'waited': 0, 'note': None} x y <server other_clock>",
+        "{'value': 1}",
+        "ToolError unknown_tool clock.nothing: there is no such tool; there are: wait, echo-back, fail, text, picture, large, environment, die",
+        "ToolError unknown_server none.such: there is no such server here; there are: other_clock, clock, gone",
+        "ToolError unavailable gone.any: the server does not work: it has ended; `hotcell servers` shows what it says",
+        "TypeError  clock.wait takes its arguments by name, or as one dict",
+        "TypeError  clock.wait takes its arguments by name, or as one dict",
+        "['clock.wait({seconds:number, note?:string})', '    Waits. Then it says so.', '    Nothing else.']",
+    ];
+    let said: Vec<&str> = result["stdout"]
+        .as_str()
+        .unwrap_or_default()
+        .lines()
+        .collect();
+    assert_eq!(said, expected, "{result}");
+
+    // In a run with a network the proxy is at the same port.
+    let flags = [
+        "--network",
+        "some.test",
+        "-l",
+        "python",
+        "-c",
+        "print(clock.text(text='both'))",
+    ];
+    assert_eq!(run(&hotcell, &flags)["stdout"], "both\n");
+    // At the top level of a program, where Python alone refuses it.
+    let code = "print(await clock.text(text='awaited'))";
+    assert_eq!(
+        run(&hotcell, &["-l", "python", "-c", code])["stdout"],
+        "awaited\n"
+    );
+    // What is not caught ends the program as any error does.
+    let result = run(&hotcell, &["-l", "python", "-c", "clock.fail()"]);
+    assert_eq!(
+        (&result["status"], &result["exit_code"]),
+        (&json!("failed"), &json!(1))
+    );
+    assert!(
+        result["stderr"]
+            .as_str()
+            .unwrap_or_default()
+            .contains("ToolError: clock.fail: it broke"),
+        "{result}"
+    );
+}
+
+#[test]
+fn a_run_reaches_the_servers_it_was_given_and_no_others() {
+    for hotcell in everyone() {
+        configure(&hotcell);
+        let mut client = serve(&hotcell);
+        let mut call = |code: &str, servers: Value| {
+            client.run(json!({ "language": "python", "code": code, "servers": servers }))
+        };
+        // Control: what is given is called.
+        let given = call("print(clock.text(text='given'))", json!(["clock"]));
+        assert_eq!(structured(&given)["stdout"], "given\n", "{given}");
+        assert!(log(&hotcell, "clock.log").contains("given"));
+
+        let taken = call("print(other_clock)", json!(["clock"]));
+        assert!(
+            structured(&taken)["stderr"]
+                .as_str()
+                .unwrap_or_default()
+                .contains("NameError"),
+            "{taken}"
+        );
+        let post = r#"
+import json, socket
+for server in ["other_clock", "Other Clock"]:
+    body = json.dumps({"server": server, "tool": "text", "arguments": {"text": "stolen"}}).encode()
+    line = socket.create_connection(("127.0.0.1", 3128), 5)
+    line.sendall(b"POST / HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+    print(line.makefile("rb").read().split(b"\r\n\r\n")[1].decode())
+"#;
+        let taken = call(&format!("{post}\nclock"), json!(["clock"]));
+        let said = structured(&taken)["stdout"].as_str().unwrap_or_default();
+        assert_eq!(said.matches("unknown_server").count(), 2, "{taken}");
+        let none = call(post, json!([]));
+        assert!(
+            structured(&none)["stderr"]
+                .as_str()
+                .unwrap_or_default()
+                .contains("Connection refused"),
+            "{none}"
+        );
+        assert!(!log(&hotcell, "other.log").contains("stolen"));
+
+        let unknown = call("1", json!(["nobody"]));
+        let error = &structured(&unknown)["error"];
+        assert_eq!(error["kind"], "unknown_server", "{unknown}");
+        assert_eq!(
+            error["hint"], "There are: Other Clock, clock, gone.",
+            "{unknown}"
+        );
+    }
+}
+
+#[test]
+fn nothing_that_a_server_was_started_with_is_seen_by_a_program() {
+    for hotcell in everyone() {
+        configure(&hotcell);
+        let code = r#"
+import os
+print(sorted(name for name in clock.environment() if "CLOCK" in name), clock.environment()["OWN_CLOCK_KEY"], clock.environment()["CLOCK_NAME"])
+try:
+    clock.text(text=5, nothing=os.environ)
+except Exception as error:
+    print(type(error).__name__)
+print("sesame" in str(dict(os.environ)), "sesame" in open("/proc/self/environ").read())
+"#;
+        let result = run(&hotcell, &["-l", "python", "-c", code]);
+        let expected = "['CLOCK_LOG', 'CLOCK_NAME', 'OWN_CLOCK_KEY'] (hidden) a plain value\nTypeError\nFalse False\n";
+        assert_eq!(result["stdout"], expected, "{result}");
+        assert!(!result.to_string().contains(KEY));
+        // Nor does a server see more of ours than it needs.
+        let code = "print([n for n in clock.environment() if n not in ('HOME PATH TMPDIR LC_CTYPE PWD SHLVL _'.split()) and 'CLOCK' not in n])";
+        assert_eq!(
+            run(&hotcell, &["-l", "python", "-c", code])["stdout"],
+            "[]\n"
+        );
+    }
+}
+
+#[test]
+fn a_server_that_dies_is_started_again_and_costs_one_call() {
+    let Some(hotcell) = everyone().pop() else {
+        return;
+    };
+    configure(&hotcell);
+    let code = r#"
+for _ in range(2):
+    try:
+        clock.die()
+    except ToolError as error:
+        print(error.kind, error)
+    print(clock.text(text="again"))
+"#;
+    let result = run(&hotcell, &["-l", "python", "-c", code]);
+    let round = "unavailable clock.die: the server does not work: it has ended; `hotcell servers` shows what it says\nagain\n";
+    assert_eq!(result["stdout"], round.repeat(2), "{result}");
+    assert_eq!(log(&hotcell, "clock.log").matches("start").count(), 3);
+}
+
+#[test]
+fn a_call_ends_with_its_run_and_a_server_with_hotcell() {
+    for hotcell in everyone() {
+        configure(&hotcell);
+        for killed in [false, true] {
+            fs::write(hotcell.place("clock.log"), "").expect("an empty log");
+            let mut client = serve(&hotcell);
+            let code = "clock.wait(seconds=60)";
+            let result = client.run(json!({ "language": "python", "code": code, "timeout": 1 }));
+            assert_eq!(structured(&result)["status"], "timeout", "{result}");
+            let seen = |what: &str| {
+                eventually(Duration::from_secs(10), || {
+                    log(&hotcell, "clock.log").contains(what)
+                })
+            };
+            assert!(seen("cancelled"), "{}", log(&hotcell, "clock.log"));
+            let text = log(&hotcell, "clock.log");
+            let pid = text
+                .lines()
+                .find_map(|line| line.strip_prefix("start "))
+                .expect("its pid");
+            let process = Path::new("/proc").join(pid);
+            assert!(process.exists(), "it is kept for the next call");
+            if killed {
+                client.child.kill().expect("a kill");
+                client.child.wait().expect("an end");
+            } else {
+                drop(client);
+            }
+            assert!(
+                eventually(Duration::from_secs(10), || !process.exists()),
+                "{killed}: {pid} is left"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_client_is_told_the_tools_when_they_are_known() {
+    let Some(hotcell) = everyone().pop() else {
+        return;
+    };
+    configure(&hotcell);
+    let mut client = serve(&hotcell);
+    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    client.wait(|message| message["method"] == "notifications/tools/list_changed");
+    let listed = client.request("tools/list", json!({}));
+    let run = &listed["result"]["tools"][0];
+    let text = run["description"].as_str().unwrap_or_default();
+    let line = "\nclock.wait({seconds:number, note?:string}) // Waits\nclock.echo_back({value?:any}) // Gives back what it got\n";
+    assert!(text.contains(line), "{text}");
+    assert!(
+        run["inputSchema"]["properties"]["servers"].is_object(),
+        "{run}"
+    );
+    assert!(text.len() < 2500, "{text}");
+
+    // Who has no servers is told nothing of them.
+    hotcell.write("home/.config/hotcell/config.toml", "");
+    let listed = serve(&hotcell).request("tools/list", json!({}));
+    let run = &listed["result"]["tools"][0];
+    assert!(!run.to_string().contains("server"), "{run}");
+}
+
+#[test]
+fn the_command_lists_servers_and_shows_what_a_broken_one_says() {
+    let Some(hotcell) = everyone().pop() else {
+        return;
+    };
+    let list = |flags: &[&str]| {
+        let mut command: Command = hotcell.command();
+        Running::start(command.arg("servers").args(flags)).finish()
+    };
+    let none = list(&[]);
+    assert_eq!(
+        none.out(),
+        "No servers are configured; docs/servers.md says how.\n"
+    );
+    assert_eq!(none.code, Some(0));
+
+    configure(&hotcell);
+    let all = list(&[]);
+    assert_eq!(all.code, Some(1));
+    let expected = "clock: 8 tools\n  clock.wait({seconds:number, note?:string}) // Waits\n";
+    assert!(all.out().contains(expected), "{}", all.out());
+    assert!(
+        all.out()
+            .contains("gone: the server does not work: it has ended\n"),
+        "{}",
+        all.out()
+    );
+    assert!(
+        all.err()
+            .contains("hotcell: cannot start `no-such-program`: No such file or directory"),
+        "{}",
+        all.err()
+    );
+    let all: Value = serde_json::from_str(&list(&["--json"]).out()).expect("JSON");
+    assert_eq!(
+        (&all[0]["alias"], &all[2]["tools"]),
+        (&json!("other_clock"), &Value::Null),
+        "{all}"
+    );
+
+    hotcell.write(
+        "home/.config/hotcell/config.toml",
+        "[servers.a]\nurl = 'http://a.test'\n",
+    );
+    let bad = list(&[]);
+    assert_eq!(bad.code, Some(2));
+    assert!(bad.err().contains("unknown field `url`"), "{}", bad.err());
+}
+
+#[test]
+fn a_program_that_names_no_server_starts_none_and_may_wait_in_a_pool() {
+    let Some(hotcell) = everyone().pop() else {
+        return;
+    };
+    configure(&hotcell);
+    let result = run(&hotcell, &["-l", "python", "-c", "print(1)"]);
+    assert_eq!(result["stdout"], "1\n");
+    assert_eq!(log(&hotcell, "clock.log"), "");
+    let plan = |code: &str| {
+        let mut command = hotcell.command();
+        let answer =
+            Running::start(command.args(["run", "--plan", "-l", "python", "-c", code])).finish();
+        serde_json::from_str::<Value>(&answer.out()).expect("a plan")
+    };
+    assert_eq!(plan("print(1)")["servers"], Value::Null);
+    assert_eq!(
+        plan("clock.wait()")["servers"],
+        json!(["other_clock", "clock", "gone"])
+    );
+}
+
+#[test]
+fn b14_the_tools_are_there_where_hotcell_stands_in_for_another_server() {
+    let Some(hotcell) = everyone().pop() else {
+        return;
+    };
+    configure(&hotcell);
+    let mut command = hotcell.command();
+    command.args(["serve", "--as", "code-runner-mcp"]);
+    let mut client = Client::of(command);
+    client.begin();
+    client.wait(|message| message["method"] == "notifications/tools/list_changed");
+    let tools = client.request("tools/list", json!({}))["result"]["tools"].clone();
+    let javascript =
+        json!({ "code": "console.log((await clock.text({ text: 'from JavaScript' })))" });
+    let python = json!({ "code": "import asyncio\nasync def main():\n    print(await clock.text(text='from Python'))\nasyncio.run(main())\nprint(clock.text(text='again'))" });
+    let calls = [
+        (javascript, "from JavaScript"),
+        (python, "from Python\nagain"),
+    ];
+    for (tool, (arguments, expected)) in tools.as_array().expect("a list").iter().zip(calls) {
+        let text = tool["description"].as_str().unwrap_or_default();
+        assert!(
+            text.contains("clock.wait({seconds:number, note?:string})"),
+            "{text}"
+        );
+        let params = json!({ "name": tool["name"], "arguments": arguments });
+        let answer = client.request("tools/call", params);
+        let said = answer["result"]["content"][0]["text"]
+            .as_str()
+            .unwrap_or_default();
+        assert!(said.contains(expected), "{answer}");
+    }
+}

@@ -1,0 +1,82 @@
+//! A program that does not keep to the rules of its line.
+
+use serde_json::json;
+
+use super::{configure, log, serve, structured};
+use crate::support::everyone;
+
+/// Each is sent as it is, and what comes back is shown in short.
+const LIES: &str = r#"
+import json, socket, threading
+def say(message, close=False):
+    line = socket.create_connection(("127.0.0.1", 3128), 10)
+    try:
+        line.sendall(message)
+        if close:
+            line.shutdown(socket.SHUT_WR)
+        answer = line.makefile("rb").read()
+    except OSError as error:
+        return type(error).__name__
+    return answer.partition(b"\r\n")[0].decode() + " " + answer.partition(b"\r\n\r\n")[2].decode()[:90]
+def post(body, length=None):
+    return say(b"POST / HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s" % (len(body) if length is None else length, body))
+print(say(b"\x00\xff" * 50, True))
+print(say(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"))
+print(say(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n1\r\nx\r\n0\r\n\r\n"))
+print(post(b"", 1 << 40))
+print(post(b"nonsense"), post(b"[]"), post(b'{"server": 5}'), post(b'{"more": 1}'), sep="\n")
+print(post(b'{"server": "clock", "tool": "text", "arguments": []}'))
+print(post(b'{"server": "clock", "tool": "echo-back", "arguments": {"value": ' + b"[" * 500000 + b"]" * 500000 + b"}}"))
+print(post(b'{"server": "clock", "tool": "echo-back",\n "arguments": {"value":\n [1]}}\n'))
+print(say(b"POST http://clock/ HTTP/1.1\r\nHost: clock\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"))
+print(say(b"CONNECT clock:80 HTTP/1.1\r\nHost: clock\r\n\r\n", True))
+# Lines that are opened and left.
+held = [socket.create_connection(("127.0.0.1", 3128), 10) for _ in range(20)]
+for line in held:
+    line.sendall(b"POST / HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n{")
+print(clock.text(text="still here"))
+"#;
+
+#[test]
+fn a_program_that_lies_at_its_line_costs_only_itself() {
+    for hotcell in everyone() {
+        configure(&hotcell);
+        let mut client = serve(&hotcell);
+        let result = client.run(json!({ "language": "python", "code": LIES }));
+        let said = structured(&result)["stdout"].as_str().unwrap_or_default();
+        let error = |why: &str| {
+            format!("HTTP/1.0 200 OK {{\"error\":{{\"kind\":\"arguments\",\"message\":\"{why}")
+        };
+        let refused = "HTTP/1.1 405 Method Not Allowed {\"error\":{\"kind\":\"arguments\",\"message\":\"a call is a POST";
+        let starts = [
+            "HTTP/1.1 400 Bad Request ".to_owned(),
+            refused.to_owned(),
+            error("a call has 32 MiB at most").replace("1.0", "1.1"),
+            error("a call has 32 MiB at most"),
+            error("this is no call: "),
+            error("this is no call: "),
+            error("this is no call: "),
+            error("this is no call: "),
+            error("this is no call: `arguments` must be an object"),
+            error("this is no call: `arguments` are nested too deeply"),
+            "HTTP/1.0 200 OK {\"value\":{\"value\":[1]}}".to_owned(),
+            "HTTP/1.1 200 OK {\"error\":{\"kind\":\"unknown_server\"".to_owned(),
+            refused.to_owned(),
+            "still here".to_owned(),
+        ];
+        let lines: Vec<&str> = said.lines().collect();
+        assert_eq!(lines.len(), starts.len(), "{result}");
+        for (line, start) in lines.iter().zip(&starts) {
+            let start: String = start.chars().take(100).collect();
+            assert!(
+                line.starts_with(start.trim_end()),
+                "{line}\nis not\n{start}"
+            );
+        }
+        // The server and its other runs are as before.
+        let next =
+            client.run(json!({ "language": "python", "code": "print(clock.text(text='next'))" }));
+        assert_eq!(structured(&next)["stdout"], "next\n", "{next}");
+        assert_eq!(log(&hotcell, "clock.log").matches("start").count(), 1);
+    }
+}
