@@ -166,7 +166,11 @@ impl Door {
             Self::Own { answer, .. } => answer(listener),
             Self::Servers(bridge) => {
                 let attend = move |stream| bridge.clone().attend(stream);
-                Box::pin(async move { egress::attend_each(&listener, attend).await })
+                Box::pin(async move {
+                    egress::attend_each(&listener, attend).await;
+                    // A program that has called too often goes on without.
+                    std::future::pending().await
+                })
             }
         }
     }

@@ -45,6 +45,8 @@ pub struct Settings {
     pub env: BTreeMap<String, Hidden>,
     /// Variables that must not come back from it, beside those whose names say so.
     pub secret: Vec<String>,
+    /// Those of them that are not set.
+    pub unset: Vec<String>,
 }
 
 impl Settings {

@@ -61,6 +61,9 @@ async fn list(servers: &Servers) -> (Vec<Value>, bool) {
     servers.discover().await;
     for server in servers.all() {
         let mut entry = json!({ "name": server.name, "alias": server.alias });
+        if !server.unset().is_empty() {
+            entry["unset"] = json!(server.unset());
+        }
         match server.tools().await {
             Ok(_) => entry["tools"] = json!(server.signatures()),
             Err(error) => {
@@ -79,6 +82,9 @@ fn table(server: &Value) -> String {
         (Some(tools), _) => format!("{name}: {} tools\n", tools.len()),
         (None, error) => format!("{name}: {}\n", error.unwrap_or_default()),
     };
+    for name in server["unset"].as_array().into_iter().flatten() {
+        text += &format!("  {} is not set\n", name.as_str().unwrap_or_default());
+    }
     for tool in server["tools"].as_array().into_iter().flatten() {
         text += &format!("  {}\n", tool.as_str().unwrap_or_default());
     }

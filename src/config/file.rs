@@ -126,12 +126,15 @@ impl ServerTable {
         for (name, value) in &env {
             check_variable(name, value).map_err(|error| error.to_string())?;
         }
+        let unset = self.pass.iter().filter(|name| !env.contains_key(*name));
+        let unset = unset.cloned().collect();
         let hide = |(name, value): (String, String)| (name, Hidden::new(&value));
         Ok(Settings {
             command: [self.command].into_iter().chain(self.args).collect(),
             folder: self.cwd,
             env: env.into_iter().map(hide).collect(),
             secret: self.pass,
+            unset,
         })
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe;
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -111,7 +111,8 @@ impl Connection {
         for _ in 0..MOST_PAGES {
             let params = cursor.map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
             let mut page = self.ask("tools/list", params.to_string()).await?;
-            let listed = page["tools"].as_array_mut().map(std::mem::take);
+            let listed = page.get_mut("tools").and_then(Value::as_array_mut);
+            let listed = listed.map(std::mem::take);
             tools.extend(listed.into_iter().flatten().filter_map(Tool::read));
             cursor = page["nextCursor"].as_str().map(Value::from);
             if cursor.is_none() || tools.len() >= MOST_TOOLS {
@@ -225,13 +226,12 @@ impl Listener {
         let mut from = BufReader::new(from);
         while let Ok(Some(line)) = next_line(&mut from).await {
             // What is no message is some server's way to log.
-            if let Ok(message) = serde_json::from_slice(&line) {
-                self.hear(message);
+            if let Ok(message) = serde_json::from_slice::<Map<String, Value>>(&line) {
+                self.hear(Value::Object(message));
             }
         }
         // Who waits is told by the end of its channel.
         self.calls.lock().take();
-        self.news.notify_one();
     }
 
     fn hear(&self, mut message: Value) {

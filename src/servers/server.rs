@@ -54,6 +54,14 @@ impl Server {
         lock(&self.known).clone()
     }
 
+    /// Variables that it should have and that are not set.
+    pub fn unset(&self) -> &[String] {
+        match &self.kind {
+            Kind::Process(settings, _) => &settings.unset,
+            Kind::Functions(_) => &[],
+        }
+    }
+
     /// The same, each in a line.
     pub fn signatures(&self) -> Vec<String> {
         let known = self.known();
@@ -172,18 +180,22 @@ pub fn find<'a>(tools: &'a [Tool], asked: &str) -> Result<&'a Tool, CallError> {
 }
 
 /// What a result is to a program: its structure; or its text, read as JSON if it is; or its parts.
-fn value(mut result: Value) -> Result<Value, CallError> {
-    let content = result["content"].take();
+fn value(result: Value) -> Result<Value, CallError> {
+    let Value::Object(mut result) = result else {
+        return Err(CallError::Tool("it gave no result".to_owned()));
+    };
+    let mut take = |name| result.remove(name).unwrap_or_default();
+    let (content, is_error) = (take("content"), take("isError"));
     let parts = content.as_array().map(Vec::as_slice).unwrap_or_default();
     let texts: Option<Vec<&str>> = parts
         .iter()
         .map(|part| part["text"].as_str().filter(|_| part["type"] == "text"))
         .collect();
     let text = texts.map(|texts| texts.join("\n"));
-    if result["isError"] == true {
+    if is_error == true {
         return Err(CallError::Tool(text.unwrap_or_else(|| content.to_string())));
     }
-    Ok(match (result["structuredContent"].take(), text) {
+    Ok(match (take("structuredContent"), text) {
         (Value::Null, Some(text)) => {
             serde_json::from_str(&text).unwrap_or_else(|_| Value::String(text))
         }

@@ -69,6 +69,7 @@ fn a_server_has_a_name_that_programs_can_write() {
         folder: None,
         env: BTreeMap::new(),
         secret: Vec::new(),
+        unset: Vec::new(),
     };
     let names = ["a b", "a-b"].map(|name| (name.to_owned(), settings.clone()));
     let servers = Servers::new(names, [], Complaints::Dropped);

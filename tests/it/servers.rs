@@ -393,7 +393,7 @@ fn the_command_lists_servers_and_shows_what_a_broken_one_says() {
     configure(&hotcell);
     let all = list(&[]);
     assert_eq!(all.code, Some(1));
-    let expected = "clock: 8 tools\n  clock.wait({seconds:number, note?:string}) // Waits\n";
+    let expected = "clock: 8 tools\n  OWN_CLOCK_KEY is not set\n  clock.wait({seconds:number, note?:string}) // Waits\n";
     assert!(all.out().contains(expected), "{}", all.out());
     assert!(
         all.out()

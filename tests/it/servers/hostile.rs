@@ -80,3 +80,38 @@ fn a_program_that_lies_at_its_line_costs_only_itself() {
         assert_eq!(log(&hotcell, "clock.log").matches("start").count(), 1);
     }
 }
+
+#[test]
+fn a_server_that_lies_spoils_its_own_answers_and_no_others() {
+    let Some(hotcell) = everyone().pop() else {
+        return;
+    };
+    configure(&hotcell);
+    let script = hotcell.write("liar.py", include_str!("../../servers/liar.py"));
+    let config = hotcell.place("home/.config/hotcell/config.toml");
+    let text = std::fs::read_to_string(&config).expect("the configuration");
+    let liar = format!("[servers.liar]\ncommand = 'python3'\nargs = [{script:?}]\n");
+    hotcell.write("home/.config/hotcell/config.toml", text + &liar);
+    let code = r#"
+for kind in ["number", "nothing", "neither", "words", "parts", "refusal", "both", "endless"]:
+    try:
+        print(kind, repr(liar.odd(kind=kind)))
+    except ToolError as error:
+        print(kind, error.kind, error)
+print(clock.text(text="untouched"))
+"#;
+    let mut client = serve(&hotcell);
+    let result = client.run(json!({ "language": "python", "code": code, "timeout": 60 }));
+    let expected = "\
+number tool liar.odd: it gave no result
+nothing tool liar.odd: it gave no result
+neither tool liar.odd: it gave no result
+words ''
+parts [7, {'type': 'text'}, None]
+refusal tool liar.odd: it refused
+both tool liar.odd: it refused
+endless unavailable liar.odd: the server does not work: it has ended; `hotcell servers` shows what it says
+untouched
+";
+    assert_eq!(structured(&result)["stdout"], expected, "{result}");
+}
