@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::change::Change;
@@ -75,6 +75,8 @@ pub struct Runner {
     settings: RunSettings,
     store: Arc<Store>,
     warmed: AtomicBool,
+    /// Told when the first client is here.
+    begun: Notify,
 }
 
 /// What a run came to, for an answer.
@@ -101,6 +103,7 @@ impl Runner {
             settings,
             store,
             warmed: AtomicBool::new(false),
+            begun: Notify::new(),
         }
     }
 
@@ -130,6 +133,7 @@ impl Runner {
         if self.warmed.swap(true, Ordering::Relaxed) {
             return;
         }
+        self.begun.notify_one();
         let this = self.clone();
         tokio::spawn(async move {
             let planner = this.clone();
@@ -152,8 +156,9 @@ impl Runner {
         Some(format!("{SERVERS}\n{}", servers.catalogue()))
     }
 
-    /// Starts those servers, and tells the client when their tools are others than before.
+    /// Starts those servers once a client is here, and tells it when their tools are others than before.
     pub async fn follow_servers(self: &Arc<Self>, server: &Server) {
+        self.begun.notified().await;
         let this = self.clone();
         let looked = move || this.engine().servers().is_ok_and(|it| !it.all().is_empty());
         if !matches!(tokio::task::spawn_blocking(looked).await, Ok(true)) {
