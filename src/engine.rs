@@ -23,7 +23,7 @@ use crate::language::{
     Tiers, UnsupportedPlatform, Versions, Way, unfence,
 };
 use crate::packages::{BadWish, PackageError, PackagePlan, Packages, Readied, Workshop};
-use crate::plan::{Defaults, RunPlan, plan};
+use crate::plan::{Defaults, PORT, RunPlan, plan};
 use crate::pool::{Budget, Pool};
 use crate::request::{Network, RequestError, RunRequest};
 use crate::run::{self, Door, OutputEvent, RunResult, StartError, Stdin, Stream, Surface};
@@ -626,7 +626,12 @@ impl Engine {
             argv: Vec::new(),
             env: Vec::new(),
             limits: self.defaults.usual_limits(),
-            listen: None,
+            // Closed again for a program that calls no server.
+            listen: self
+                .servers
+                .get()
+                .filter(|it| !it.all().is_empty())
+                .map(|_| PORT),
         };
         let budget = self.budget.get_or_init(|| Arc::new(Budget::of_host()));
         let pool = Pool::new(jail, policy, budget.clone(), size, fresh, has_input);

@@ -390,6 +390,7 @@ async fn give_program(
     check(&isolation, requirement)?;
     fill(&cell, plan).await?;
     cell.close_workspace();
+    close_door(&mut cell, plan);
     if cell.go(requirement.go(), &plan.wake).is_err() {
         return Ok(None);
     }
@@ -433,6 +434,7 @@ async fn make_ready(
                 if plan.collect.is_empty() && plan.export.is_none() {
                     cell.close_workspace();
                 }
+                close_door(cell, plan);
                 // It waits by itself for the walls that are still to come.
                 // One that has failed meanwhile says why in its next event.
                 let _ = cell.go(requirement.go(), word);
@@ -446,6 +448,13 @@ async fn make_ready(
             Event::Failed(failed) => return Err(JailError::from(failed).into()),
             Event::Exited(_) | Event::Gone => return Err(StartError::Lost),
         }
+    }
+}
+
+/// A cell that waited may have a door that its program has no use for.
+fn close_door(cell: &mut Cell, plan: &RunPlan) {
+    if plan.zygote.is_some() && plan.servers.is_empty() {
+        drop(cell.take_door());
     }
 }
 

@@ -1,5 +1,6 @@
 # The tools of other servers for Python: `server.tool(name=value)` is a plain call, and awaited where an event loop
-# runs. Python imports a file of this name before the program; the one that it stands in front of comes after it.
+# runs. Python imports a file of this name before the program; the one that it stands in front of comes after it. An
+# interpreter that waited has imported that one, and runs this as `binding`.
 import builtins
 import sys
 
@@ -121,6 +122,8 @@ def offer():
     for name, thing in {**offered, 'mcp': Mcp(), 'ToolError': ToolError}.items():
         if not hasattr(builtins, name):
             setattr(builtins, name, thing)
+    if __name__ != 'sitecustomize':
+        return
     own = __file__.rpartition('/')[0]
     sys.path[:] = [folder for folder in sys.path if folder != own]
     this = sys.modules.pop('sitecustomize')

@@ -235,7 +235,7 @@ impl RunPlan {
                 .and_modify(|own| *own = format!("{value}:{own}"))
                 .or_insert(value);
         }
-        plan.wake = fill(&packages.how.wake);
+        plan.wake = format!("{}\n{}", fill(&packages.how.wake), self.wake);
         for (path, to) in &packages.how.links {
             let link = InputFile {
                 path: path.clone(),

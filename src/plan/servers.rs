@@ -22,8 +22,9 @@ impl RunPlan {
             ));
             return;
         };
-        // A cell that waits has no line out.
-        self.zygote = None;
+        if binding.wake.is_empty() {
+            self.zygote = None;
+        }
         let folder = format!("/workspace/{FOLDER}");
         let file = format!("{folder}/{}", binding.script.name);
         let fill = |text: &str, own: &str| {
@@ -38,6 +39,7 @@ impl RunPlan {
             let own = self.env.remove(name).unwrap_or_default();
             self.env.insert(name.clone(), fill(value, &own));
         }
+        self.wake = fill(&binding.wake, "");
         let program = file_argument(&self.source.path);
         if let Some(at) = self.argv.iter().position(|word| *word == program) {
             let preload = self.runtime.way.preload.iter().map(|word| fill(word, ""));

@@ -424,7 +424,7 @@ fn the_command_lists_servers_and_shows_what_a_broken_one_says() {
 }
 
 #[test]
-fn a_program_that_names_no_server_starts_none_and_may_wait_in_a_pool() {
+fn a_program_that_names_no_server_starts_none() {
     let Some(hotcell) = everyone().pop() else {
         return;
     };
@@ -476,5 +476,45 @@ fn b14_the_tools_are_there_where_hotcell_stands_in_for_another_server() {
             .as_str()
             .unwrap_or_default();
         assert!(said.contains(expected), "{answer}");
+    }
+}
+
+#[test]
+fn a_python_that_waited_calls_tools_too_and_one_that_calls_none_has_its_port_for_itself() {
+    for hotcell in everyone() {
+        configure(&hotcell);
+        let mut client = serve(&hotcell);
+        let mut run = |code: &str| {
+            let result = client.run(json!({ "language": "python", "code": code }));
+            structured(&result)["stdout"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let waited = "print('zygote' in open('/proc/self/maps').read())\n";
+        let calls = "import asyncio, subprocess, sys\n\
+            print(clock.text(text='plain'))\n\
+            async def main():\n    print(await clock.text(text='awaited'))\n\
+            asyncio.run(main())\n\
+            print(subprocess.run([sys.executable, '-c', 'print(clock.text(text=\"child\"))'], capture_output=True, text=True).stdout.strip())\n\
+            print('sitecustomize' in sys.modules, [p for p in sys.path if 'hotcell' in p])\n";
+        let plain = run("import sys; print('sitecustomize' in sys.modules, [])");
+        let expected = format!("True\nplain\nawaited\nchild\n{plain}");
+        // The first may come before one waits.
+        let mut said = String::new();
+        let waited_once = eventually(Duration::from_secs(20), || {
+            said = run(&format!("{waited}{calls}"));
+            said == expected
+        });
+        assert!(waited_once, "{said}\nis not\n{expected}");
+
+        let own = "import socket\n\
+            try:\n    socket.create_connection(('127.0.0.1', 3128), 2)\n\
+            except OSError as error:\n    print(error.strerror)\n\
+            print(socket.create_server(('127.0.0.1', 3128)).getsockname()[1])\n";
+        assert_eq!(
+            run(&format!("{waited}{own}")),
+            "True\nConnection refused\n3128\n"
+        );
     }
 }

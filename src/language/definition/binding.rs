@@ -15,6 +15,9 @@ pub struct Binding {
     /// the variable had before.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// What a waiting runtime runs before such a program, instead. Without it such a program gets a new one.
+    #[serde(default)]
+    pub wake: String,
 }
 
 /// A script that is built in. `{servers}` in its text is a list of their names, `{port}` where they are called.
