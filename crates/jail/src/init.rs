@@ -155,7 +155,9 @@ fn enter(
         Ok(rustix::process::chdir("/workspace")?)
     })?;
     let has_proc = missing.iter().all(|m| m.wall != Wall::Proc);
-    let folders = step("opening the workspace", || open_folders(has_proc))?;
+    let folders = step("opening the workspace", || {
+        open_folders(filters.grouped, has_proc)
+    })?;
     let door = match policy.listen {
         Some(port) => Some(step("opening the way out", || door::open(port, &missing))?),
         None => None,
@@ -328,16 +330,19 @@ fn join_groups(parts: &CellParts) -> io::Result<()> {
     Ok(())
 }
 
-/// What the server fills, collects from and watches.
-fn open_folders(has_proc: bool) -> io::Result<Vec<OwnedFd>> {
-    let open = |path| {
+/// What the server fills and collects from; and what it watches if no group counts for it.
+fn open_folders(grouped: bool, has_proc: bool) -> io::Result<Vec<OwnedFd>> {
+    let open = |path: &&str| {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(rustix::fs::open(path, flags, Mode::empty())?)
+        Ok(rustix::fs::open(*path, flags, Mode::empty())?)
     };
     rustix::fs::mkdir("/workspace/.home", Mode::from_raw_mode(0o755))?;
-    let folders = ["/workspace", "/tmp", "/dev/shm"];
-    let proc = has_proc.then_some("/proc");
-    folders.into_iter().chain(proc).map(open).collect()
+    let folders = match (grouped, has_proc) {
+        (true, _) => &["/workspace"][..],
+        (false, false) => &["/workspace", "/tmp", "/dev/shm"],
+        (false, true) => &["/workspace", "/tmp", "/dev/shm", "/proc"],
+    };
+    folders.iter().map(open).collect()
 }
 
 pub fn c_strings(list: &[std::ffi::OsString]) -> io::Result<Vec<CString>> {
