@@ -599,6 +599,7 @@ impl Engine {
             env: Vec::new(),
             limits: self.defaults.usual_limits(),
             listen: None,
+            waits: true,
         };
         let budget = self.budget.get_or_init(|| Arc::new(Budget::of_host()));
         let pool = Pool::new(jail, policy, budget.clone(), size, fresh, has_input);

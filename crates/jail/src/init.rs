@@ -279,7 +279,7 @@ fn start(
         step("waking the runtime", || {
             // Init's own is not the program's: an exec would have set it back too.
             rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
-            (hooks.child)(!wire::has_message(status.as_fd()))
+            (hooks.child)(policy.waits)
         })?;
     }
     let word = step("waiting for the word to go", || {
