@@ -59,12 +59,9 @@ impl Filters {
     }
 }
 
-/// What the runtime of a zygote has to do around a clone.
+/// What the runtime of a zygote has to do in a clone.
 #[derive(Clone, Copy)]
 pub struct Hooks {
-    pub before: fn(),
-    /// In the zygote itself, afterwards.
-    pub parent: fn(),
     /// In the worker, when all walls stand; whether it will wait for a program.
     pub child: fn(bool) -> io::Result<()>,
     /// In the worker, at the word to go, which says what the runtime must do first.

@@ -314,9 +314,6 @@ impl Spawner {
         }
         const NEEDED: libc::c_int = libc::CLONE_NEWUSER | libc::CLONE_NEWPID | libc::CLONE_NEWNS;
         let all = NEEDED | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
-        if let Some(hooks) = self.hooks {
-            (hooks.before)();
-        }
         let mut result = sys::clone_into(all, true, group);
         for (flag, lost) in [
             (libc::CLONE_NEWUTS, Wall::Ipc),
@@ -332,13 +329,8 @@ impl Spawner {
                 missing.push(Missing { wall: lost, errno });
             }
         }
-        if !matches!(result, Ok(Cloned::Child)) {
-            if let Some(hooks) = self.hooks {
-                (hooks.parent)();
-            }
-            if self.has_range {
-                become_effective(0)?;
-            }
+        if self.has_range && !matches!(result, Ok(Cloned::Child)) {
+            become_effective(0)?;
         }
         result
     }

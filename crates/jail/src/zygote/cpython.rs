@@ -19,7 +19,6 @@ pub struct CPython {
     ensure: extern "C" fn() -> c_int,
     release: extern "C" fn(c_int),
     before: extern "C" fn(),
-    parent: extern "C" fn(),
     child: extern "C" fn(),
     compile: extern "C" fn(*const c_char, *const c_char, c_int) -> Object,
     evaluate: extern "C" fn(Object, Object, Object) -> Object,
@@ -43,7 +42,6 @@ impl CPython {
                 ensure: function(c"PyGILState_Ensure")?,
                 release: function(c"PyGILState_Release")?,
                 before: function(c"PyOS_BeforeFork")?,
-                parent: function(c"PyOS_AfterFork_Parent")?,
                 child: function(c"PyOS_AfterFork_Child")?,
                 compile: function(c"Py_CompileString")?,
                 evaluate: function(c"PyEval_EvalCode")?,
@@ -164,16 +162,16 @@ fn some(object: Object) -> io::Result<Object> {
     }
 }
 
-/// What it has to do around a clone; `fork` is run in the clone.
+/// What it has to do in a clone; `fork` is run there.
 pub fn hooks(runtime: &CPython, fork: &str) -> io::Result<Hooks> {
     let code = runtime.compile(fork)?;
     FORK.get_or_init(|| Code(code));
     fn known() -> Option<&'static CPython> {
         RUNTIME.get().and_then(Option::as_ref)
     }
+    // Once for all clones: from here on the runtime itself does nothing more.
+    (runtime.before)();
     Ok(Hooks {
-        before: || known().into_iter().for_each(|runtime| (runtime.before)()),
-        parent: || known().into_iter().for_each(|runtime| (runtime.parent)()),
         child: |waits| {
             let runtime = known().ok_or(io::ErrorKind::NotFound)?;
             (runtime.child)();
