@@ -105,7 +105,8 @@ impl Spawner {
         loop {
             let message = wire::receive(control.as_fd(), RecvFlags::empty());
             match message.map(|message| message.map(|message| self.serve(message))) {
-                Ok(Some(Served::Worker)) => return,
+                // Its descriptors are closed already, and to free its memory would copy it.
+                Ok(Some(Served::Worker)) => return std::mem::forget(self),
                 Ok(Some(Served::Spawner)) => {}
                 // No room for its descriptors: that request is lost, the others are not.
                 Err(error) if error.raw_os_error() == Some(libc::EMFILE) => {}
