@@ -128,7 +128,8 @@ fn stop(task: Task, path: &CStr) {
                     v8.warm(&warm);
                     // What it needed to start it does not need again; what a program
                     // needs comes back with the second time.
-                    shed::files(&std::fs::read_to_string("/proc/self/smaps").unwrap_or_default());
+                    let smaps = std::fs::read_to_string("/proc/self/smaps");
+                    shed::forget(&shed::files(&smaps.unwrap_or_default()));
                     v8.warm(&warm);
                     v8.finish(&leave);
                 }
@@ -192,8 +193,11 @@ fn make_cells(
         runtime.run(warm)?;
         // Only what a program needs comes back, and its cells have that.
         let files = shed::files(&spawner.root.own_smaps()?);
+        shed::forget(&files);
+        let alone = shed::one_by_one(&files);
         runtime.run(fork)?;
-        shed::hand_on(&files);
+        drop(alone);
+        shed::hand_on(&shed::files(&spawner.root.own_smaps()?));
         cpython::hooks(runtime, fork)
     });
     match warmed {
