@@ -113,7 +113,9 @@ fn stop(task: Task, path: &CStr) {
         _ => None,
     };
     match place {
-        Place::Zygote(spawner, control) => make_cells(*spawner, control, python, &warm, &fork),
+        Place::Zygote(spawner, control) => {
+            make_cells(*spawner, control, python, [&warm, &fork], path);
+        }
         Place::Cell {
             status,
             landlock,
@@ -177,8 +179,8 @@ fn make_cells(
     mut spawner: Spawner,
     control: OwnedFd,
     runtime: Option<&CPython>,
-    warm: &str,
-    fork: &str,
+    [warm, fork]: [&str; 2],
+    path: &CStr,
 ) {
     let Some(runtime) = runtime else {
         give_up(
@@ -196,6 +198,7 @@ fn make_cells(
         shed::forget(&files);
         let alone = shed::one_by_one(&files);
         runtime.run(fork)?;
+        runtime.rehearse(path)?;
         drop(alone);
         shed::hand_on(&shed::files(&spawner.root.own_smaps()?));
         cpython::hooks(runtime, fork)

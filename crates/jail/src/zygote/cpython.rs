@@ -72,14 +72,39 @@ impl CPython {
     /// To take the interpreter apart would copy its memory once more, page by page. What
     /// a program can see of that, `leave` does.
     pub fn finish(&self, path: &CStr, leave: &Leave) -> ! {
+        let code = self.run_program(path);
+        sys::exit_before_memory(self.leave(leave, code).unwrap_or(code))
+    }
+
+    /// Runs the file that is there, an empty one, in the program's stead: what that takes
+    /// is there then. Of the program's own module it changes nothing.
+    pub fn rehearse(&self, path: &CStr) -> io::Result<()> {
+        let names = self.names()?;
+        let run = |text| {
+            let code = self.compile(text)?;
+            let done = self.evaluate(code, names);
+            (self.drop)(code);
+            done
+        };
+        run("import sys; main = sys.modules['__main__']")?;
+        run("sys.modules['__main__'] = type(sys)('__main__')")?;
+        self.run_program(path);
+        let done = run("sys.modules['__main__'] = main");
+        (self.drop)(names);
+        // And what a clone does first.
+        (self.before)();
+        (self.child)();
+        done
+    }
+
+    /// What the program comes to; 2 if it is not there.
+    fn run_program(&self, path: &CStr) -> c_int {
         // SAFETY: two C strings.
         let file = unsafe { super::fopen64(path.as_ptr(), c"rb".as_ptr()) };
-        let code = if file.is_null() {
-            2
-        } else {
-            i32::from((self.run_file)(file, path.as_ptr(), 1, std::ptr::null()) != 0)
-        };
-        sys::exit_before_memory(self.leave(leave, code).unwrap_or(code))
+        if file.is_null() {
+            return 2;
+        }
+        i32::from((self.run_file)(file, path.as_ptr(), 1, std::ptr::null()) != 0)
     }
 
     /// Reads what defines `leave`, and compiles the call of it.
