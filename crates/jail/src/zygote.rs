@@ -201,7 +201,9 @@ fn make_cells(
         runtime.rehearse(path)?;
         drop(alone);
         shed::hand_on(&shed::files(&spawner.root.own_smaps()?));
-        cpython::hooks(runtime, fork)
+        let hooks = cpython::hooks(runtime, fork)?;
+        shed::fill_holes();
+        Ok(hooks)
     });
     match warmed {
         Ok(hooks) => spawner.hooks = Some(hooks),
