@@ -108,6 +108,7 @@ fn cell(jail: &Jail, argv: &[&str], printed: &str) {
         env: vec!["PATH=/usr/bin:/bin".into()],
         limits: Limits::default(),
         listen: None,
+        waits: false,
     };
     let null: OwnedFd = File::open("/dev/null").expect("it is there").into();
     let (stdout, stdout_theirs) = pipe_with(PipeFlags::CLOEXEC).expect("a pipe");

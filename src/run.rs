@@ -213,7 +213,10 @@ pub async fn run(
         Some(Taken::Zygote(hurry)) => {
             let start = Start {
                 jail: hurry.0.jail.clone(),
-                policy: hurry.0.policy.clone(),
+                policy: Policy {
+                    waits: false,
+                    ..hurry.0.policy.clone()
+                },
                 no_stdin: !hurry.0.has_input,
                 word: &plan.wake,
             };
@@ -404,6 +407,7 @@ fn policy(plan: &RunPlan) -> Policy {
         env: plan.env.iter().map(variable).collect(),
         limits: plan.limits.clone(),
         listen: plan.egress.as_ref().map(|_| plan::PORT),
+        waits: false,
     }
 }
 

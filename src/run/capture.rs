@@ -176,16 +176,17 @@ pub async fn capture(
     captured: Arc<std::sync::Mutex<Captured>>,
     mut scrubber: Option<Scrubber>,
 ) -> io::Result<()> {
-    let mut buffer = vec![0; 1 << 16];
+    let mut buffer = Vec::with_capacity(1 << 16);
     loop {
-        let read = reader.read(&mut buffer).await?;
+        buffer.clear();
+        let read = reader.read_buf(&mut buffer).await?;
         let cleaned;
         let bytes = match &mut scrubber {
-            None => &buffer[..read],
+            None => &buffer[..],
             Some(scrubber) => {
                 cleaned = match read {
                     0 => scrubber.finish(),
-                    _ => scrubber.feed(&buffer[..read]),
+                    _ => scrubber.feed(&buffer),
                 };
                 &cleaned[..]
             }

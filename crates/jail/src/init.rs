@@ -59,12 +59,9 @@ impl Filters {
     }
 }
 
-/// What the runtime of a zygote has to do around a clone.
+/// What the runtime of a zygote has to do in a clone.
 #[derive(Clone, Copy)]
 pub struct Hooks {
-    pub before: fn(),
-    /// In the zygote itself, afterwards.
-    pub parent: fn(),
     /// In the worker, when all walls stand; whether it will wait for a program.
     pub child: fn(bool) -> io::Result<()>,
     /// In the worker, at the word to go, which says what the runtime must do first.
@@ -155,7 +152,9 @@ fn enter(
         Ok(rustix::process::chdir("/workspace")?)
     })?;
     let has_proc = missing.iter().all(|m| m.wall != Wall::Proc);
-    let folders = step("opening the workspace", || open_folders(has_proc))?;
+    let folders = step("opening the workspace", || {
+        open_folders(filters.grouped, has_proc)
+    })?;
     let door = match policy.listen {
         Some(port) => Some(step("opening the way out", || door::open(port, &missing))?),
         None => None,
@@ -277,7 +276,7 @@ fn start(
         step("waking the runtime", || {
             // Init's own is not the program's: an exec would have set it back too.
             rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
-            (hooks.child)(!wire::has_message(status.as_fd()))
+            (hooks.child)(policy.waits)
         })?;
     }
     let word = step("waiting for the word to go", || {
@@ -328,16 +327,19 @@ fn join_groups(parts: &CellParts) -> io::Result<()> {
     Ok(())
 }
 
-/// What the server fills, collects from and watches.
-fn open_folders(has_proc: bool) -> io::Result<Vec<OwnedFd>> {
-    let open = |path| {
+/// What the server fills and collects from; and what it watches if no group counts for it.
+fn open_folders(grouped: bool, has_proc: bool) -> io::Result<Vec<OwnedFd>> {
+    let open = |path: &&str| {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(rustix::fs::open(path, flags, Mode::empty())?)
+        Ok(rustix::fs::open(*path, flags, Mode::empty())?)
     };
     rustix::fs::mkdir("/workspace/.home", Mode::from_raw_mode(0o755))?;
-    let folders = ["/workspace", "/tmp", "/dev/shm"];
-    let proc = has_proc.then_some("/proc");
-    folders.into_iter().chain(proc).map(open).collect()
+    let folders = match (grouped, has_proc) {
+        (true, _) => &["/workspace"][..],
+        (false, false) => &["/workspace", "/tmp", "/dev/shm"],
+        (false, true) => &["/workspace", "/tmp", "/dev/shm", "/proc"],
+    };
+    folders.iter().map(open).collect()
 }
 
 pub fn c_strings(list: &[std::ffi::OsString]) -> io::Result<Vec<CString>> {

@@ -82,6 +82,8 @@ pub struct Policy {
     /// A port of the cell's own loopback at which the server listens: the one way out,
     /// [`Cell::take_door`](crate::Cell::take_door). Needs a network namespace.
     pub listen: Option<u16>,
+    /// Whether its program is yet to come, so that a zygote's image may rehearse meanwhile.
+    pub waits: bool,
 }
 
 /// How much a cell may use. Sizes are bytes.

@@ -276,7 +276,7 @@ enum WayOut {
 
 pub struct Folders {
     workspace: OwnedFd,
-    /// Only used where no control group counts for us.
+    /// Has something to look at only where no control group counts for us.
     watcher: Watcher,
 }
 

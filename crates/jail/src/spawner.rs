@@ -105,7 +105,8 @@ impl Spawner {
         loop {
             let message = wire::receive(control.as_fd(), RecvFlags::empty());
             match message.map(|message| message.map(|message| self.serve(message))) {
-                Ok(Some(Served::Worker)) => return,
+                // Its descriptors are closed already, and to free its memory would copy it.
+                Ok(Some(Served::Worker)) => return std::mem::forget(self),
                 Ok(Some(Served::Spawner)) => {}
                 // No room for its descriptors: that request is lost, the others are not.
                 Err(error) if error.raw_os_error() == Some(libc::EMFILE) => {}
@@ -314,9 +315,6 @@ impl Spawner {
         }
         const NEEDED: libc::c_int = libc::CLONE_NEWUSER | libc::CLONE_NEWPID | libc::CLONE_NEWNS;
         let all = NEEDED | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
-        if let Some(hooks) = self.hooks {
-            (hooks.before)();
-        }
         let mut result = sys::clone_into(all, true, group);
         for (flag, lost) in [
             (libc::CLONE_NEWUTS, Wall::Ipc),
@@ -332,13 +330,8 @@ impl Spawner {
                 missing.push(Missing { wall: lost, errno });
             }
         }
-        if !matches!(result, Ok(Cloned::Child)) {
-            if let Some(hooks) = self.hooks {
-                (hooks.parent)();
-            }
-            if self.has_range {
-                become_effective(0)?;
-            }
+        if self.has_range && !matches!(result, Ok(Cloned::Child)) {
+            become_effective(0)?;
         }
         result
     }

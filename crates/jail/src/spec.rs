@@ -248,6 +248,7 @@ impl Policy {
             out.number(number);
         }
         out.number(self.listen.map_or(0, u64::from));
+        out.number(self.waits.into());
         out.into_memory_file()
     }
 
@@ -273,6 +274,7 @@ impl Policy {
                 0 => None,
                 port => Some(u16::try_from(port).map_err(|_| garbled())?),
             },
+            waits: input.number()? == 1,
         };
         input.end()?;
         Ok(policy)

@@ -4,7 +4,6 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
@@ -45,12 +44,6 @@ pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io:
             other => return Ok(other.map(drop)?),
         }
     }
-}
-
-/// Whether a message waits to be received.
-pub fn has_message(socket: BorrowedFd<'_>) -> bool {
-    let mut fds = [PollFd::new(&socket, PollFlags::IN)];
-    matches!(poll(&mut fds, Some(&Timespec::default())), Ok(1))
 }
 
 /// Receives one message; `None` when the other end is gone.

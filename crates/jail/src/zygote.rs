@@ -113,7 +113,9 @@ fn stop(task: Task, path: &CStr) {
         _ => None,
     };
     match place {
-        Place::Zygote(spawner, control) => make_cells(*spawner, control, python, &warm, &fork),
+        Place::Zygote(spawner, control) => {
+            make_cells(*spawner, control, python, [&warm, &fork], path);
+        }
         Place::Cell {
             status,
             landlock,
@@ -128,7 +130,8 @@ fn stop(task: Task, path: &CStr) {
                     v8.warm(&warm);
                     // What it needed to start it does not need again; what a program
                     // needs comes back with the second time.
-                    shed::files(&std::fs::read_to_string("/proc/self/smaps").unwrap_or_default());
+                    let smaps = std::fs::read_to_string("/proc/self/smaps");
+                    shed::forget(&shed::files(&smaps.unwrap_or_default()));
                     v8.warm(&warm);
                     v8.finish(&leave);
                 }
@@ -176,8 +179,8 @@ fn make_cells(
     mut spawner: Spawner,
     control: OwnedFd,
     runtime: Option<&CPython>,
-    warm: &str,
-    fork: &str,
+    [warm, fork]: [&str; 2],
+    path: &CStr,
 ) {
     let Some(runtime) = runtime else {
         give_up(
@@ -192,9 +195,15 @@ fn make_cells(
         runtime.run(warm)?;
         // Only what a program needs comes back, and its cells have that.
         let files = shed::files(&spawner.root.own_smaps()?);
+        shed::forget(&files);
+        let alone = shed::one_by_one(&files);
         runtime.run(fork)?;
-        shed::hand_on(&files);
-        cpython::hooks(runtime, fork)
+        runtime.rehearse(path)?;
+        drop(alone);
+        shed::hand_on(&shed::files(&spawner.root.own_smaps()?));
+        let hooks = cpython::hooks(runtime, fork)?;
+        shed::fill_holes();
+        Ok(hooks)
     });
     match warmed {
         Ok(hooks) => spawner.hooks = Some(hooks),

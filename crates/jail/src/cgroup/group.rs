@@ -3,13 +3,12 @@
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::sweep::until;
-use super::usage::Before;
+use super::usage::{Before, Counters};
 use super::{Homes, Mode, make, unified, write};
 use crate::policy::Limits;
 
@@ -23,8 +22,7 @@ pub struct Group {
     entrances: Vec<File>,
     /// Version 2's directory, to be born in.
     directory: Option<OwnedFd>,
-    /// Version 2's `memory.peak`, if it can be set back through this descriptor (Linux 6.12).
-    pub(super) peak: Option<File>,
+    pub(super) counters: Counters,
     pub(super) before: Mutex<Before>,
     /// What it was limited to last: most runs ask for the same again.
     limited: Mutex<Option<Limits>>,
@@ -53,7 +51,7 @@ impl Group {
             cpu: homes.cpu.as_ref().map(place),
             entrances: Vec::new(),
             directory: None,
-            peak: None,
+            counters: Counters::default(),
             before: Mutex::default(),
             limited: Mutex::default(),
         };
@@ -84,8 +82,8 @@ impl Group {
             .collect::<io::Result<_>>()?;
         if self.mode == Mode::V2 {
             self.directory = Some(unified::directory(&self.memory)?);
-            self.peak = settable(&self.memory.join("memory.peak"));
         }
+        self.counters = Counters::open(self);
         self.before = Mutex::new(Before::first(unused));
         Ok(())
     }
@@ -214,13 +212,6 @@ impl Group {
             _ => v1,
         }
     }
-}
-
-/// A file of the kernel's that takes writes. Its mode says so; root could open it anyway.
-fn settable(path: &Path) -> Option<File> {
-    let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
-    let mode = file.metadata().ok()?.permissions().mode();
-    (mode & 0o200 != 0).then_some(file)
 }
 
 /// Microseconds of processor time in each period; the kernel takes no less than 1000.

@@ -3,14 +3,13 @@
 //! Groups are used again, and most counters cannot be set back, so each run
 //! begins with a note of where they stood.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::os::unix::fs::FileExt;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use super::{Group, Mode, write};
+use super::{Group, Mode};
 
 /// What a group's cell used since [`Group::limit`], and uses now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,22 +47,66 @@ impl Before {
     }
 }
 
+/// The kernel's files of a group that are read twice for each run, kept open.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    peak: Counter,
+    /// Whether the peak can be set back: in version 2 from Linux 6.12 on, by this descriptor.
+    is_settable: bool,
+    oom_kills: Counter,
+    tasks_refused: Counter,
+    cpu: Counter,
+}
+
+impl Counters {
+    pub(super) fn open(group: &Group) -> Self {
+        let open = Counter::open;
+        let peak = group.name("memory.peak", "memory.max_usage_in_bytes");
+        let settable = settable(&group.memory.join(peak));
+        Self {
+            is_settable: settable.is_some(),
+            peak: settable.map_or_else(|| open(&group.memory, peak), |file| Counter(Some(file))),
+            oom_kills: open(
+                &group.memory,
+                group.name("memory.events", "memory.oom_control"),
+            ),
+            tasks_refused: open(&group.pids, "pids.events"),
+            cpu: match (group.mode, &group.cpu) {
+                (Mode::V2, _) => open(&group.memory, "cpu.stat"),
+                // There only if the host mounts the two controllers together. A group
+                // for it alone would make joining a third dearer for one figure.
+                (_, Some(cpu)) => open(cpu, "cpuacct.usage"),
+                (_, None) => Counter(None),
+            },
+        }
+    }
+}
+
+/// A file of the kernel's that takes writes. Its mode says so; root could open it anyway.
+fn settable(path: &Path) -> Option<File> {
+    let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
+    let mode = file.metadata().ok()?.permissions().mode();
+    (mode & 0o200 != 0).then_some(file)
+}
+
 impl Group {
     /// What the run has used so far. Anything the kernel does not tell is zero or `None`.
     pub fn read(&self) -> Usage {
         let before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
-        let settable = self.mode == Mode::V1 || self.peak.is_some();
+        let counters = &self.counters;
+        let now = |directory, file| Counter::open(directory, file).number().unwrap_or(0);
         Usage {
-            memory_now: number(
+            memory_now: now(
                 &self.memory,
                 self.name("memory.current", "memory.usage_in_bytes"),
             ),
             // A peak that cannot be set back is this run's only if it grew.
-            memory_peak: self
-                .memory_peak()
-                .filter(|peak| settable || *peak > before.memory_peak),
+            memory_peak: counters
+                .peak
+                .number()
+                .filter(|peak| counters.is_settable || *peak > before.memory_peak),
             oom_kills: self.oom_kills().saturating_sub(before.oom_kills),
-            tasks_now: number(&self.pids, "pids.current"),
+            tasks_now: now(&self.pids, "pids.current"),
             tasks_refused: self.tasks_refused().saturating_sub(before.tasks_refused),
             cpu: self.cpu_time().map(|cpu| cpu.saturating_sub(before.cpu)),
         }
@@ -75,87 +118,62 @@ impl Group {
         if std::mem::take(&mut before.unused) {
             return;
         }
-        let _ = match (self.mode, &self.peak) {
-            (Mode::V2, Some(peak)) => peak.write_at(b"0", 0).map(drop),
-            (Mode::V2, None) => Ok(()),
-            _ => write(&self.memory, "memory.max_usage_in_bytes", "0"),
-        };
+        let peak = &self.counters.peak;
         *before = Before {
             unused: false,
-            memory_peak: self.memory_peak().unwrap_or(0),
+            memory_peak: match (self.counters.is_settable, &peak.0) {
+                (true, Some(file)) => {
+                    let _ = file.write_at(b"0", 0);
+                    0
+                }
+                _ => peak.number().unwrap_or(0),
+            },
             oom_kills: self.oom_kills(),
             tasks_refused: self.tasks_refused(),
             cpu: self.cpu_time().unwrap_or_default(),
         };
     }
 
-    fn memory_peak(&self) -> Option<u64> {
-        let text = match &self.peak {
-            Some(file) => {
-                let mut digits = [0; 32];
-                let length = file.read_at(&mut digits, 0).ok()?;
-                String::from_utf8_lossy(&digits[..length]).into_owned()
-            }
-            None => read(
-                &self.memory,
-                self.name("memory.peak", "memory.max_usage_in_bytes"),
-            )
-            .ok()?,
-        };
-        text.trim().parse().ok()
-    }
-
     fn oom_kills(&self) -> u64 {
-        entry(
-            &self.memory,
-            self.name("memory.events", "memory.oom_control"),
-            "oom_kill",
-        )
+        self.counters.oom_kills.entry("oom_kill").unwrap_or(0)
     }
 
     fn tasks_refused(&self) -> u64 {
-        entry(&self.pids, "pids.events", "max")
+        self.counters.tasks_refused.entry("max").unwrap_or(0)
     }
 
     fn cpu_time(&self) -> Option<Duration> {
+        let cpu = &self.counters.cpu;
         match self.mode {
-            Mode::V2 => Some(Duration::from_micros(entry(
-                &self.memory,
-                "cpu.stat",
-                "usage_usec",
-            ))),
-            // There only if the host mounts the two controllers together. A group
-            // for it alone would make joining a third dearer for one figure.
-            _ => {
-                let usage = read(self.cpu.as_ref()?, "cpuacct.usage").ok()?;
-                usage.trim().parse().ok().map(Duration::from_nanos)
-            }
+            Mode::V2 => cpu.entry("usage_usec").map(Duration::from_micros),
+            _ => cpu.number().map(Duration::from_nanos),
         }
     }
 }
 
-/// Reads a file of a few lines. At once: `read_to_end` would ask for its size, which the
-/// kernel does not know, and for its end, five times in each run.
-fn read(directory: &Path, file: &str) -> io::Result<String> {
-    let mut bytes = [0; 4096];
-    let length = File::open(directory.join(file))?.read(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes[..length]).into_owned())
-}
+/// A file of a few lines that says something else each time; or none.
+#[derive(Debug, Default)]
+struct Counter(Option<File>);
 
-fn number(directory: &Path, file: &str) -> u64 {
-    read(directory, file)
-        .ok()
-        .and_then(|text| text.trim().parse().ok())
-        .unwrap_or(0)
-}
+impl Counter {
+    fn open(directory: &Path, file: &str) -> Self {
+        Self(File::open(directory.join(file)).ok())
+    }
 
-/// The number behind `key` in a file of `key number` lines.
-fn entry(directory: &Path, file: &str, key: &str) -> u64 {
-    let Ok(text) = read(directory, file) else {
-        return 0;
-    };
-    let value = text
-        .lines()
-        .find_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
-    value.and_then(|number| number.parse().ok()).unwrap_or(0)
+    fn text(&self) -> Option<String> {
+        let mut bytes = [0; 1024];
+        let length = self.0.as_ref()?.read_at(&mut bytes, 0).ok()?;
+        Some(String::from_utf8_lossy(&bytes[..length]).into_owned())
+    }
+
+    fn number(&self) -> Option<u64> {
+        self.text()?.trim().parse().ok()
+    }
+
+    /// The number behind `key` among lines of `key number`.
+    fn entry(&self, key: &str) -> Option<u64> {
+        let text = self.text()?;
+        let value = |line: &str| line.strip_prefix(key)?.strip_prefix(' ')?.parse().ok();
+        text.lines().find_map(value)
+    }
 }

@@ -60,12 +60,14 @@ fn a_policy_survives_the_trip_through_its_memory_file() {
         env: vec!["LANG=C.UTF-8".into()],
         limits: Limits::default(),
         listen: Some(3128),
+        waits: true,
     };
     let back = Policy::from_memory_file(policy.to_memory_file().unwrap()).unwrap();
     assert_eq!(back.argv, policy.argv);
     assert_eq!(back.env, policy.env);
     assert_eq!(back.limits, policy.limits);
     assert_eq!(back.listen, policy.listen);
+    assert_eq!(back.waits, policy.waits);
 }
 
 #[test]

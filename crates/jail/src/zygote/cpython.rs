@@ -19,7 +19,6 @@ pub struct CPython {
     ensure: extern "C" fn() -> c_int,
     release: extern "C" fn(c_int),
     before: extern "C" fn(),
-    parent: extern "C" fn(),
     child: extern "C" fn(),
     compile: extern "C" fn(*const c_char, *const c_char, c_int) -> Object,
     evaluate: extern "C" fn(Object, Object, Object) -> Object,
@@ -43,7 +42,6 @@ impl CPython {
                 ensure: function(c"PyGILState_Ensure")?,
                 release: function(c"PyGILState_Release")?,
                 before: function(c"PyOS_BeforeFork")?,
-                parent: function(c"PyOS_AfterFork_Parent")?,
                 child: function(c"PyOS_AfterFork_Child")?,
                 compile: function(c"Py_CompileString")?,
                 evaluate: function(c"PyEval_EvalCode")?,
@@ -74,14 +72,39 @@ impl CPython {
     /// To take the interpreter apart would copy its memory once more, page by page. What
     /// a program can see of that, `leave` does.
     pub fn finish(&self, path: &CStr, leave: &Leave) -> ! {
+        let code = self.run_program(path);
+        sys::exit_before_memory(self.leave(leave, code).unwrap_or(code))
+    }
+
+    /// Runs the file that is there, an empty one, in the program's stead: what that takes
+    /// is there then. Of the program's own module it changes nothing.
+    pub fn rehearse(&self, path: &CStr) -> io::Result<()> {
+        let names = self.names()?;
+        let run = |text| {
+            let code = self.compile(text)?;
+            let done = self.evaluate(code, names);
+            (self.drop)(code);
+            done
+        };
+        run("import sys; main = sys.modules['__main__']")?;
+        run("sys.modules['__main__'] = type(sys)('__main__')")?;
+        self.run_program(path);
+        let done = run("sys.modules['__main__'] = main");
+        (self.drop)(names);
+        // And what a clone does first.
+        (self.before)();
+        (self.child)();
+        done
+    }
+
+    /// What the program comes to; 2 if it is not there.
+    fn run_program(&self, path: &CStr) -> c_int {
         // SAFETY: two C strings.
         let file = unsafe { super::fopen64(path.as_ptr(), c"rb".as_ptr()) };
-        let code = if file.is_null() {
-            2
-        } else {
-            i32::from((self.run_file)(file, path.as_ptr(), 1, std::ptr::null()) != 0)
-        };
-        sys::exit_before_memory(self.leave(leave, code).unwrap_or(code))
+        if file.is_null() {
+            return 2;
+        }
+        i32::from((self.run_file)(file, path.as_ptr(), 1, std::ptr::null()) != 0)
     }
 
     /// Reads what defines `leave`, and compiles the call of it.
@@ -164,16 +187,16 @@ fn some(object: Object) -> io::Result<Object> {
     }
 }
 
-/// What it has to do around a clone; `fork` is run in the clone.
+/// What it has to do in a clone; `fork` is run there.
 pub fn hooks(runtime: &CPython, fork: &str) -> io::Result<Hooks> {
     let code = runtime.compile(fork)?;
     FORK.get_or_init(|| Code(code));
     fn known() -> Option<&'static CPython> {
         RUNTIME.get().and_then(Option::as_ref)
     }
+    // Once for all clones: from here on the runtime itself does nothing more.
+    (runtime.before)();
     Ok(Hooks {
-        before: || known().into_iter().for_each(|runtime| (runtime.before)()),
-        parent: || known().into_iter().for_each(|runtime| (runtime.parent)()),
         child: |waits| {
             let runtime = known().ok_or(io::ErrorKind::NotFound)?;
             (runtime.child)();
