@@ -22,6 +22,26 @@ for _ in range(20):
 print('had them')";
 
 #[test]
+fn a_cell_is_the_first_to_go_when_the_host_runs_out_of_memory() {
+    let code = "print(open('/proc/self/oom_score_adj').read().strip())";
+    for hotcell in everyone() {
+        let answer = hotcell.run(&["-l", "python", "-c", code]);
+        assert_eq!(answer.out(), "500\n", "{}: {}", hotcell.name, answer.err());
+        let own = std::fs::read_to_string("/proc/self/oom_score_adj").expect("our own");
+        assert_ne!(own.trim(), "500", "the control");
+        let mut server = hotcell.command();
+        server.arg("serve");
+        let mut client = crate::mcp::client::Client::of(server);
+        client.begin();
+        // The second may have waited, the first hardly.
+        for _ in 0..2 {
+            let result = client.run(json!({ "language": "python", "code": code }));
+            assert_eq!(result["structuredContent"]["stdout"], "500\n", "{result}");
+        }
+    }
+}
+
+#[test]
 fn a_program_is_ended_at_its_time_limit_with_all_that_it_started() {
     let code = "import os\nprint('partial')\nos.fork()\nos.fork()\nwhile True: pass";
     for hotcell in everyone() {

@@ -5,7 +5,9 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{
+    DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
+};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::note;
@@ -47,6 +49,8 @@ pub fn apply(limits: &Limits) -> io::Result<()> {
             set => set?,
         }
     }
+    // After a change of ids our own file is not ours to write. Init is hidden again before there is a program.
+    set_dumpable_behavior(DumpableBehavior::Dumpable)?;
     // The first to go when the host runs out. Without /proc it cannot be said.
     let _ = fs::write("/proc/self/oom_score_adj", "500");
     Ok(())
