@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{PORT, RunPlan, file_argument};
+use super::{PORT, RunPlan, file_argument, zygote};
 use crate::language::Definition;
 use crate::request::{CellPath, InputFile};
 
@@ -24,6 +24,12 @@ impl RunPlan {
         };
         if binding.wake.is_empty() {
             self.zygote = None;
+        }
+        // With packages of its own it has one that knows no package.
+        if self.zygote.is_some() && self.packages.is_none() {
+            let code = [&self.source.bytes[..], b"\n", binding.imports.as_bytes()].concat();
+            let is_alone = self.files.is_empty();
+            self.zygote = zygote(definition, &self.argv, &self.env, &code, is_alone);
         }
         let folder = format!("/workspace/{FOLDER}");
         let file = format!("{folder}/{}", binding.script.name);
