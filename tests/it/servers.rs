@@ -501,20 +501,20 @@ fn a_python_that_waited_calls_tools_too_and_one_that_calls_none_has_its_port_for
         let plain = run("import sys; print('sitecustomize' in sys.modules, [])");
         let expected = format!("True\nplain\nawaited\nchild\n{plain}");
         // The first may come before one waits.
-        let mut said = String::new();
-        let waited_once = eventually(Duration::from_secs(20), || {
-            said = run(&format!("{waited}{calls}"));
-            said == expected
-        });
-        assert!(waited_once, "{said}\nis not\n{expected}");
+        let mut expect = |code: &str, expected: &str| {
+            let mut said = String::new();
+            let came = eventually(Duration::from_secs(20), || {
+                said = run(&format!("{waited}{code}"));
+                said == expected
+            });
+            assert!(came, "{said}\nis not\n{expected}");
+        };
+        expect(calls, &expected);
 
         let own = "import socket\n\
             try:\n    socket.create_connection(('127.0.0.1', 3128), 2)\n\
             except OSError as error:\n    print(error.strerror)\n\
             print(socket.create_server(('127.0.0.1', 3128)).getsockname()[1])\n";
-        assert_eq!(
-            run(&format!("{waited}{own}")),
-            "True\nConnection refused\n3128\n"
-        );
+        expect(own, "True\nConnection refused\n3128\n");
     }
 }
