@@ -5,13 +5,13 @@
 //! However a run ends, what it printed until then comes back.
 
 mod capture;
+mod door;
 mod outcome;
 
 use std::borrow::Cow;
 use std::future::Future;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -35,6 +35,7 @@ use crate::servers::Bridge;
 use capture::{Ceiling, capture};
 
 pub use capture::{Captured, OutputEvent, Stream, picture_kind};
+pub use door::Door;
 pub use outcome::{Compiled, Outcome, Spent};
 
 /// How long a cell may take to build its walls. Far above what it takes: this
@@ -134,50 +135,6 @@ pub struct Surface {
     /// Who answers the program's connections to a port of its own loopback, if anybody does.
     pub door: Option<Door>,
 }
-
-/// A port of a cell that the server answers at.
-pub enum Door {
-    Own {
-        port: u16,
-        /// Ends when it is dropped, and then nobody answers any more.
-        answer: Answer,
-    },
-    /// The tools of other servers, where the way out is too.
-    Servers(Arc<Bridge>),
-}
-
-impl Door {
-    fn port(&self) -> u16 {
-        match self {
-            Self::Own { port, .. } => *port,
-            Self::Servers(_) => plan::PORT,
-        }
-    }
-
-    fn bridge(&self) -> Option<&Arc<Bridge>> {
-        match self {
-            Self::Own { .. } => None,
-            Self::Servers(bridge) => Some(bridge),
-        }
-    }
-
-    fn answer(self, listener: TcpListener) -> Answering {
-        match self {
-            Self::Own { answer, .. } => answer(listener),
-            Self::Servers(bridge) => {
-                let attend = move |stream| bridge.clone().attend(stream);
-                Box::pin(async move {
-                    egress::attend_each(&listener, attend).await;
-                    // A program that has called too often goes on without.
-                    std::future::pending().await
-                })
-            }
-        }
-    }
-}
-
-type Answering = Pin<Box<dyn Future<Output = ()> + Send>>;
-type Answer = Box<dyn FnOnce(TcpListener) -> Answering + Send>;
 
 /// A program's standard input.
 pub enum Stdin {

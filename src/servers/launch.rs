@@ -9,10 +9,12 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Pid, Signal, kill_process_group, set_parent_process_death_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, set_parent_process_death_signal,
+};
 use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
 
@@ -21,7 +23,10 @@ use super::Settings;
 /// The name by which our binary knows that it is to become a server.
 pub const LAUNCHER: &str = "hotcell-server";
 /// How long a server may take to end by itself, and then when it is asked to.
-const GRACE: Duration = Duration::from_secs(1);
+const GRACE: Timespec = Timespec {
+    tv_sec: 1,
+    tv_nsec: 0,
+};
 
 /// A server that runs. It is ended when this is dropped.
 pub struct Process {
@@ -95,13 +100,13 @@ pub async fn start(settings: &Settings, complaints: Complaints) -> io::Result<Pr
 /// Its input is closed already; one that does not end by that is asked to, and then made to.
 fn end(child: &mut Child) {
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let process = group.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
     for signal in [Signal::TERM, Signal::KILL] {
-        let patience = Instant::now() + GRACE;
-        while Instant::now() < patience {
-            if !matches!(child.try_wait(), Ok(None)) {
-                return;
-            }
-            thread::sleep(Duration::from_millis(20));
+        if let Some(process) = &process {
+            let _ = poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&GRACE));
+        }
+        if !matches!(child.try_wait(), Ok(None)) {
+            return;
         }
         if let Some(group) = group {
             let _ = kill_process_group(group, signal);
