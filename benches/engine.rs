@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use hotcell::cell::Requirement;
-use hotcell::engine::Engine;
+use hotcell::engine::{Engine, Trust};
 use hotcell::language::Surroundings;
 use hotcell::request::RunRequest;
 use hotcell::run::{Stdin, Surface};
@@ -27,7 +27,7 @@ fn main() {
         .find_map(|word| word.parse().ok())
         .unwrap_or(1000);
     let runtime = event_loop();
-    let engine = Arc::new(Engine::new(Surroundings::from_env()).with_pools(8));
+    let engine = Arc::new(Engine::warm(Surroundings::from_env(), 8, Trust::Shared));
     let count = runs.div_ceil(ROUNDS);
     let (mut took, mut plain, mut right) = (Vec::new(), Vec::new(), 0);
     // Starts what is started once, and fills what is filled.
@@ -75,7 +75,7 @@ async fn round(engine: &Arc<Engine>, count: usize) -> usize {
 /// Whether one run gave its own answer.
 async fn run(engine: &Engine, number: usize) -> bool {
     let request = RunRequest::new(format!("print({number} * 7)")).expect("it is a program");
-    let Ok(plan) = engine.plan(request.language("python".to_owned())) else {
+    let Ok(plan) = engine.prepare(request.language("python".to_owned())) else {
         return false;
     };
     let (events, _) = mpsc::channel(16);
@@ -83,7 +83,6 @@ async fn run(engine: &Engine, number: usize) -> bool {
         stdin: Stdin::Empty,
         events,
         requirement: Requirement::default(),
-        door: None,
     };
     let result = engine.run(&plan, surface, std::future::pending()).await;
     result.is_ok_and(|result| result.stdout.to_text() == format!("{}\n", number * 7))
@@ -101,7 +100,7 @@ fn own_cpu(count: usize) -> f64 {
         tasks.flatten().filter_map(time).sum()
     };
     event_loop().block_on(async {
-        let engine = Engine::new(Surroundings::from_env()).with_pools(4);
+        let engine = Engine::warm(Surroundings::from_env(), 4, Trust::Shared);
         for number in 0..20 {
             run(&engine, number).await;
         }

@@ -15,14 +15,11 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use jail::Jail;
-use jail::cgroup::Cgroups;
-use tokio::sync::mpsc;
-
-use crate::cell::Requirement;
-use crate::plan::{BUILD_FOLDER, Build, RunPlan, Source, WarmUp};
+use crate::cell::{CellError, Launch, Limits, Provider, Requirement};
+use crate::language::Problem;
+use crate::plan::{BUILD_FOLDER, Build, WarmUp};
 use crate::request::{CellPath, FileSource, InputFile};
-use crate::run::{self, Captured, Compiled, Outcome, RunResult, StartError, Stdin, Surface};
+use crate::run::{self, Captured, Ended, Outcome, Surface};
 
 use cache::Cache;
 use key::Key;
@@ -31,7 +28,18 @@ use key::Key;
 pub enum Built {
     /// To be placed in the workspace of the run.
     Ready(InputFile, Vec<InputFile>, Compiled),
-    Failed(Box<RunResult>),
+    Failed(Box<Ended>, Compiled),
+}
+
+/// What became of a compile step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compiled {
+    pub duration: Duration,
+    /// It was built before, and only looked up.
+    pub cached: bool,
+    /// The run ended here: the compiler failed, and these are its complaints.
+    pub failed: bool,
+    pub problems: Vec<Problem>,
 }
 
 /// Builds programs, and keeps what was built.
@@ -43,10 +51,21 @@ pub struct Builder {
 }
 
 /// The cells that a build runs in.
+#[derive(Clone, Copy)]
 pub struct Cells<'a> {
-    pub jail: Arc<Jail>,
-    pub cgroups: &'a Cgroups,
+    pub provider: &'a dyn Provider,
     pub requirement: Requirement,
+}
+
+impl Cells<'_> {
+    async fn run<C: Future<Output = ()>>(
+        &self,
+        launch: &Launch,
+        cancelled: Pin<&mut C>,
+    ) -> Result<Ended, CellError> {
+        let surface = Surface::silent(self.requirement);
+        run::run(self.provider, launch, surface, cancelled).await
+    }
 }
 
 /// What all kept programs may take, and all caches of tool chains.
@@ -68,19 +87,18 @@ impl Builder {
         }
     }
 
-    /// The built program of a plan that has a compile step.
+    /// What a program's build makes.
     ///
     /// Whoever wants what is being built already waits for that, even when cancelled:
     /// no longer than the compiler may take. Dropping the future ends the wait.
     pub async fn build<C: Future<Output = ()>>(
         &self,
-        plan: &RunPlan,
         build: &Build,
         cells: Cells<'_>,
         mut cancelled: Pin<&mut C>,
-    ) -> Result<Built, StartError> {
+    ) -> Result<Built, CellError> {
         let started = Instant::now();
-        let key = Key::of_build(plan, build);
+        let key = Key::of_build(build);
         let found = |key: &Option<Key>| self.builds.as_ref()?.find(key.as_ref()?);
         let ready = |folder: PathBuf| {
             let place = InputFile {
@@ -104,35 +122,26 @@ impl Builder {
         }
         let seed = match &build.warm_up {
             Some(warm_up) => {
-                self.warm(plan, build, warm_up, &cells, cancelled.as_mut())
-                    .await?
+                let warm = self.warm(build, warm_up, cells, cancelled.as_mut());
+                warm.await?
             }
             None => None,
         };
-        let mut files: Vec<InputFile> = Vec::new();
+        let mut made: Vec<InputFile> = Vec::new();
         for step in &build.steps {
-            let mut step = step_plan(plan, build, step.clone(), files, seed.as_ref());
-            step.env.extend(build.more_env.clone());
-            let more = &build.more_files;
-            step.files
-                .retain(|file| !more.iter().any(|it| it.is_in_the_way_of(file)));
-            step.files.extend(more.iter().cloned());
-            let mut result = execute(&step, &cells, cancelled.as_mut()).await?;
-            if !matches!(result.outcome, Outcome::Exited { code: 0, .. }) {
-                return Ok(Built::Failed(Box::new(failure(result, build, started))));
+            let launch = step_launch(build, step, made, seed.clone());
+            let mut ended = cells.run(&launch, cancelled.as_mut()).await?;
+            if !matches!(ended.outcome, Outcome::Exited { code: 0, .. }) {
+                return Ok(failure(ended, build, started));
             }
-            files = std::mem::take(&mut result.collected);
+            made = std::mem::take(&mut ended.collected);
         }
-        let folder = InputFile {
-            path: build_folder(),
-            source: FileSource::EmptyFolder,
-            mode: 0o755,
-        };
         if let (Some(cache), Some(key)) = (&self.builds, &key) {
             // A cache that cannot be written makes the next build slow, and no more.
-            let _ = cache.store(key, BUILD_FOLDER, &files);
+            let _ = cache.store(key, BUILD_FOLDER, &made);
         }
-        Ok(Built::Ready(folder, files, compiled(started, false)))
+        let folder = empty_folder(build_folder());
+        Ok(Built::Ready(folder, made, compiled(started, false)))
     }
 
     /// The filled cache of a tool chain; none if it cannot be kept or filled.
@@ -141,12 +150,11 @@ impl Builder {
     /// build writes into its copy dies with its cell.
     async fn warm<C: Future<Output = ()>>(
         &self,
-        plan: &RunPlan,
         build: &Build,
         warm_up: &WarmUp,
-        cells: &Cells<'_>,
+        cells: Cells<'_>,
         cancelled: Pin<&mut C>,
-    ) -> Result<Option<InputFile>, StartError> {
+    ) -> Result<Option<InputFile>, CellError> {
         let Some(cache) = &self.tools else {
             return Ok(None);
         };
@@ -161,22 +169,18 @@ impl Builder {
         if let Some(folder) = cache.find(&key) {
             return Ok(Some(seed(folder)));
         }
-        let mut first = step_plan(plan, build, Vec::new(), Vec::new(), None);
-        first.argv = warm_up.steps.first().cloned().unwrap_or_default();
-        first.source = Source {
-            path: warm_up.file.clone(),
-            bytes: warm_up.program.clone().into_bytes(),
-        };
-        first.files.retain(|file| file.path == build_folder());
-        first.files.push(InputFile {
-            path: warm_up.cache.clone(),
-            source: FileSource::EmptyFolder,
-            mode: 0o755,
-        });
-        first.collect = vec![warm_up.cache.clone()];
-        first.timeout = WARM_UP;
-        first.limits.cpu_seconds = 2 * WARM_UP.as_secs();
-        let result = execute(&first, cells, cancelled).await?;
+        let argv = warm_up.steps.first().cloned().unwrap_or_default();
+        let program = InputFile::from_bytes(warm_up.file.clone(), warm_up.program.as_bytes());
+        let launch = tool_launch(build, argv)
+            .files([program, empty_folder(build_folder())])
+            .files([empty_folder(warm_up.cache.clone())])
+            .collect(warm_up.cache.clone())
+            .timeout(WARM_UP)
+            .limits(Limits {
+                cpu_seconds: 2 * WARM_UP.as_secs(),
+                ..build.limits.clone()
+            });
+        let result = cells.run(&launch, cancelled).await?;
         let stored = match result.outcome {
             Outcome::Exited { code: 0, .. } => cache
                 .store(&key, warm_up.cache.as_str(), &result.collected)
@@ -211,72 +215,56 @@ fn compiled(started: Instant, cached: bool) -> Compiled {
     }
 }
 
-/// The plan of one step's cell.
-fn step_plan(
-    plan: &RunPlan,
-    build: &Build,
-    argv: Vec<String>,
-    made: Vec<InputFile>,
-    seed: Option<&InputFile>,
-) -> RunPlan {
-    let folder = InputFile {
-        path: build_folder(),
+fn empty_folder(path: CellPath) -> InputFile {
+    InputFile {
+        path,
         source: FileSource::EmptyFolder,
         mode: 0o755,
-    };
-    let own = plan.files.iter().cloned();
-    let files = own.chain([folder]).chain(made).chain(seed.cloned());
-    RunPlan {
-        argv,
-        env: build.env.clone(),
-        files: files.collect(),
-        limits: build.limits.clone(),
-        timeout: build.timeout,
-        output_limit: OUTPUT,
-        build: None,
-        zygote: None,
-        mounts: Vec::new(),
-        egress: None,
-        collect: vec![build_folder()],
-        ..plan.clone()
     }
 }
 
-async fn execute<C: Future<Output = ()>>(
-    plan: &RunPlan,
-    cells: &Cells<'_>,
-    cancelled: Pin<&mut C>,
-) -> Result<RunResult, StartError> {
-    let surface = Surface {
-        stdin: Stdin::Empty,
-        // Nobody listens: what is kept is enough.
-        events: mpsc::channel(1).0,
-        requirement: cells.requirement,
-        door: None,
-    };
-    run::run(
-        cells.jail.clone(),
-        None,
-        cells.cgroups,
-        plan,
-        surface,
-        cancelled,
-    )
-    .await
+/// A program of the tool chain, with nothing but that.
+fn tool_launch(build: &Build, argv: Vec<String>) -> Launch {
+    Launch::new(argv)
+        .env(build.env.clone())
+        .trees(build.trees.clone())
+        .limits(build.limits.clone())
+        .timeout(build.timeout)
+        .output_limit(OUTPUT)
 }
 
-/// A run that ended with its compiler: all that it said is an error's text.
-fn failure(result: RunResult, build: &Build, started: Instant) -> RunResult {
-    let said = Captured::joined([&result.stderr, &result.stdout]);
+/// One step: the program's own files, those of its packages in place of what is in their way, and what was made before.
+fn step_launch(
+    build: &Build,
+    argv: &[String],
+    made: Vec<InputFile>,
+    seed: Option<InputFile>,
+) -> Launch {
+    let folder = empty_folder(build_folder());
+    let files = build.files.iter().cloned().chain([folder]);
+    let files = files.chain(made).chain(seed);
+    let more = &build.more_files;
+    let is_free = |file: &InputFile| !more.iter().any(|it| it.is_in_the_way_of(file));
+    tool_launch(build, argv.to_vec())
+        .env(build.more_env.clone())
+        .files(files.filter(is_free))
+        .files(more.iter().cloned())
+        .collect(build_folder())
+}
+
+/// A build that ended with its compiler: all that it said is an error's text.
+fn failure(ended: Ended, build: &Build, started: Instant) -> Built {
+    let said = Captured::joined([&ended.stderr, &ended.stdout]);
     let problems = build.compile.problems(&said.to_text());
-    RunResult {
+    let ended = Ended {
         stdout: Captured::default(),
         stderr: said,
-        compiled: Some(Compiled {
-            failed: true,
-            problems,
-            ..compiled(started, false)
-        }),
-        ..result
-    }
+        ..ended
+    };
+    let compiled = Compiled {
+        failed: true,
+        problems,
+        ..compiled(started, false)
+    };
+    Built::Failed(Box::new(ended), compiled)
 }

@@ -38,11 +38,12 @@ use std::path::{Path, PathBuf};
 use jail::{Access, Mount};
 
 use self::file::{File, Words};
-use crate::plan::{Egress, Header, Hidden, Secret};
+use crate::egress::Egress;
 use crate::request::{
     BadGrant, Network, Pattern, RequestError, RunRequest, add_mounts, check_mount, check_variable,
     parse_size,
 };
+use crate::secret::{Header, Hidden, Secret};
 use crate::servers::Settings;
 
 const FILE: &str = "config.toml";
@@ -224,7 +225,7 @@ impl Config {
         let missing = self.missing.iter().filter(|(hosts, _)| touched(hosts));
         notes.extend(missing.map(|(_, why)| why.clone()));
         let secrets = self.secrets.iter().filter(|secret| touched(&secret.hosts));
-        let secrets = secrets.map(Secret::for_run).collect();
+        let secrets = secrets.cloned().collect();
         let egress = Egress::new(network).map(|egress| Egress {
             private: self.private.clone(),
             transfer: self.transfer.unwrap_or(egress.transfer),

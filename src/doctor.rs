@@ -1,7 +1,6 @@
 //! Tests the walls from inside a real cell.
 //!
-//! A probe, which is this very binary, is put into ordinary cells through the
-//! engine. It says what it finds and tries what must not work; the judgement is
+//! A probe, which is this very binary, is put into ordinary cells. It says what it finds and tries what must not work; the judgement is
 //! made out here, where a witness stands. What is wrong comes with how to mend it.
 
 mod cells;
@@ -17,10 +16,9 @@ use std::time::Instant;
 use jail::init::seccomp;
 use serde::Serialize;
 
-use crate::cell::Isolation;
+use crate::cell::{CellError, Isolation};
 use crate::engine::Engine;
 use crate::language::Runtime;
-use crate::run::StartError;
 
 /// Everything the doctor found.
 #[derive(Debug, Serialize)]
@@ -100,7 +98,7 @@ pub fn hook() -> Option<ExitCode> {
 /// Examines this host. Takes as long as its probe of the deadline, and little more.
 pub async fn examine(engine: &Engine) -> Report {
     let started = Instant::now();
-    let (checks, filter) = match cells::probe(engine).await {
+    let (checks, filter) = match cells::probe(engine.provider()).await {
         Ok(findings) => {
             let filter = filter_name(&findings.result.isolation);
             (judge::checks(&findings), Some(filter))
@@ -129,7 +127,7 @@ pub async fn examine(engine: &Engine) -> Report {
     }
 }
 
-fn no_cell(error: &StartError) -> Check {
+fn no_cell(error: &CellError) -> Check {
     Check {
         group: Group::Cell,
         name: "cell",

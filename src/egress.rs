@@ -12,83 +12,30 @@
 mod address;
 mod authority;
 mod dial;
+mod grant;
 mod hello;
 mod proxy;
 mod report;
-mod scrub;
 mod secure;
 mod tunnel;
 mod wanted;
 
-use std::io;
-use std::net::TcpListener as StdListener;
-use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::net::{Shutdown, shutdown};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 
-use crate::plan::Egress;
-use crate::servers::Bridge;
-use proxy::Proxy;
-
-pub use authority::Authority;
+pub use authority::{Authority, Error as CertificateError};
+pub use grant::Egress;
+pub use proxy::Proxy;
 pub use report::{Denied, Reached, Reason, Report};
-pub use scrub::Scrubber;
 pub use wanted::wanted;
 
 /// Connections of one run at a time; more wait for one of them to end.
 const AT_A_TIME: usize = 64;
 /// And in all; then nothing listens any more.
 const IN_ALL: usize = 10_000;
-
-/// The proxy of one run. Nothing listens any more once it is dropped.
-pub struct WayOut {
-    proxy: Arc<Proxy>,
-    /// The listener once more: a task that was told to end may take a moment.
-    socket: OwnedFd,
-    task: JoinHandle<()>,
-}
-
-impl WayOut {
-    /// Serves the program behind `door`, which does not block.
-    pub fn open(
-        door: OwnedFd,
-        egress: &Egress,
-        authority: Option<Arc<Authority>>,
-        bridge: Option<Arc<Bridge>>,
-    ) -> io::Result<Self> {
-        let socket = door.try_clone()?;
-        let listener = TcpListener::from_std(StdListener::from(door))?;
-        let proxy = Arc::new(Proxy::new(egress.clone(), authority, bridge));
-        let task = tokio::spawn(serve(listener, proxy.clone()));
-        Ok(Self {
-            proxy,
-            socket,
-            task,
-        })
-    }
-
-    /// Ends every connection; what was asked for until now.
-    pub fn close(self) -> Report {
-        self.proxy.report()
-    }
-}
-
-impl Drop for WayOut {
-    fn drop(&mut self) {
-        // The next cell of this network namespace listens at the same port.
-        let _ = shutdown(&self.socket, Shutdown::Both);
-        self.task.abort();
-    }
-}
-
-async fn serve(listener: TcpListener, proxy: Arc<Proxy>) {
-    attend_each(&listener, |stream| proxy.clone().attend(stream)).await;
-    proxy.exhausted();
-}
 
 /// Serves the connections of one run, each by `attend`, as many as it may have.
 pub async fn attend_each<F>(listener: &TcpListener, attend: impl Fn(TcpStream) -> F)

@@ -64,9 +64,9 @@
 //!         ("javascript", "sums.double({ n: 21 }).then(console.log)"),
 //!     ] {
 //!         let request = RunRequest::new(code).expect("a program").language(language);
-//!         let plan = engine.plan(request).expect("a runtime");
+//!         let plan = engine.prepare(request).expect("a runtime");
 //!         let (events, mut output) = tokio::sync::mpsc::channel(16);
-//!         let surface = Surface { stdin: Stdin::Empty, events, requirement: Requirement::default(), door: None };
+//!         let surface = Surface { stdin: Stdin::Empty, events, requirement: Requirement::default() };
 //!         let listen = async {
 //!             let mut heard = Vec::new();
 //!             while let Some(event) = output.recv().await {
@@ -93,12 +93,13 @@ pub mod engine;
 pub mod fetch;
 pub mod http;
 pub mod language;
+pub mod loopback;
 pub mod mcp;
 pub mod output;
 pub mod packages;
 pub mod plan;
-pub mod pool;
 pub mod publish;
+pub mod random;
 pub mod request;
 pub mod run;
 pub mod secret;

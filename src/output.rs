@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use jail::JailError;
 use serde::Serialize;
 
-use crate::cell::Isolation;
+use crate::cell::{CellError, Isolation};
+use crate::compile::Compiled;
 use crate::egress;
-use crate::engine::Rejected;
+use crate::engine::{Rejected, RunResult, StartError};
 use crate::language::{By, Cause, Diagnosis, LanguageError, Problem};
 use crate::packages::Refused;
 use crate::plan::{RunPlan, bytes};
-use crate::run::{Compiled, Outcome, RunResult, StartError};
+use crate::run::Outcome;
 
 /// What to do about a missing module of which nothing more is known.
 pub const USUAL_HINT: &str = "Name its package in `packages`, or pass the module as a file.";
@@ -264,11 +264,9 @@ impl RunOutput {
     /// A cell that could not be made: nothing ran.
     pub fn of_start_error(plan: &RunPlan, error: &StartError) -> Self {
         let (status, kind) = match error {
-            StartError::Wall { .. } => ("rejected", "denied"),
+            StartError::Cell(CellError::Wall { .. }) => ("rejected", "denied"),
             StartError::Packages(error) => ("failed", error.kind()),
-            StartError::Lost | StartError::Slow | StartError::Jail(JailError::SpawnerGone) => {
-                ("lost", "sandbox")
-            }
+            StartError::Cell(error) if error.is_lost() => ("lost", "sandbox"),
             _ => ("rejected", "sandbox"),
         };
         let message = format!("{error}; nothing was executed");
@@ -355,11 +353,9 @@ impl Verdict {
         match (&result.compiled, &plan.build) {
             (Some(compiled), Some(build)) if compiled.failed => {
                 // The compiler's end is told as a program's would be, in its own words and limits.
-                let compiler = RunPlan {
-                    limits: build.limits.clone(),
-                    timeout: build.timeout,
-                    ..plan.clone()
-                };
+                let mut compiler = plan.clone();
+                compiler.launch.limits = build.limits.clone();
+                compiler.launch.timeout = build.timeout;
                 let verdict = Self::of_program(&compiler, result);
                 let mut error = verdict.error.map(|error| of_compiler(error, compiled));
                 if let Some(error) = &mut error {
@@ -416,7 +412,7 @@ impl Verdict {
                 at_process_limit,
             } => {
                 let verdict = if at_process_limit {
-                    let tasks = plan.limits.tasks;
+                    let tasks = plan.launch.limits.tasks;
                     let message = format!(
                         "the program failed with exit code {code} after it had reached its limit of {tasks} processes"
                     );
@@ -449,7 +445,7 @@ impl Verdict {
                 "timeout",
                 format!(
                     "the program was ended at its time limit of {} s",
-                    plan.timeout.as_secs_f64()
+                    plan.launch.timeout.as_secs_f64()
                 ),
                 Some("Raise the limit with `--timeout`."),
             ),
@@ -459,7 +455,7 @@ impl Verdict {
                 "memory",
                 format!(
                     "the program was ended at its memory limit of {}",
-                    bytes(plan.limits.memory)
+                    bytes(plan.launch.limits.memory)
                 ),
                 Some("Raise the limit with `--memory`."),
             ),
@@ -469,7 +465,7 @@ impl Verdict {
                 "output",
                 format!(
                     "the program was ended because it printed more than {}",
-                    bytes(plan.output_limit)
+                    bytes(plan.launch.output_limit)
                 ),
                 Some("Raise the limit with `--output-limit`, or print less."),
             ),
@@ -538,7 +534,7 @@ fn diagnosed(plan: &RunPlan, code: i32, stderr: &[u8]) -> ErrorOutput {
         let message = format!("{exited}: it has no network");
         let hint = format!("Grant {host} with `--network`.");
         return ErrorOutput {
-            file: file.or_else(|| line.map(|_| plan.source.path.to_string())),
+            file: file.or_else(|| line.map(|_| plan.source.to_string())),
             line,
             ..ErrorOutput::new("denied", message, Some(hint))
         };
@@ -566,7 +562,7 @@ fn diagnosed(plan: &RunPlan, code: i32, stderr: &[u8]) -> ErrorOutput {
     };
     ErrorOutput {
         // A place without a name is in the program itself.
-        file: file.or_else(|| line.map(|_| plan.source.path.to_string())),
+        file: file.or_else(|| line.map(|_| plan.source.to_string())),
         line,
         module,
         ..ErrorOutput::new(kind, message, hint)

@@ -1,38 +1,95 @@
-//! Random names that cannot be guessed.
+//! Secrets that a program may use and never see: it gets a placeholder, and the proxy
+//! puts the value in its place on the way to the hosts it is bound to.
 
-use rustix::rand::{GetRandomFlags, getrandom};
+mod redact;
 
-/// 128 random bits as 26 letters and digits.
-pub fn random_name() -> String {
-    encode(&random::<16>())
+use std::fmt;
+use std::sync::Arc;
+
+use crate::random::random_name;
+use crate::request::{Pattern, Target};
+
+pub use redact::Redactor;
+
+/// One secret in one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Secret {
+    /// The variable in which the program finds the placeholder.
+    pub name: String,
+    pub placeholder: String,
+    pub value: Hidden,
+    /// Where it goes, and nowhere else; without a port, 443 alone.
+    pub hosts: Vec<Pattern>,
+    /// A header that requests to those hosts get if they have none of its name.
+    pub header: Option<Header>,
 }
 
-/// Bytes of the kernel's generator.
-pub fn random<const N: usize>() -> [u8; N] {
-    let mut bytes = [0; N];
-    let mut filled = 0;
-    while filled < N {
-        // Up to 256 bytes come whole, once the kernel has been seeded, which it
-        // has long before a program like this one can be started.
-        match getrandom(&mut bytes[filled..], GetRandomFlags::empty()) {
-            Ok(read) => filled += read,
-            Err(rustix::io::Errno::INTR) => {}
-            // SECURITY: a name that can be guessed is worse than no server.
-            Err(error) => panic!("the kernel has no random numbers: {error}"),
+/// A value that nothing prints.
+#[derive(Clone, PartialEq)]
+pub struct Hidden(Arc<str>);
+
+/// A header with `{secret}` in its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Header {
+    pub name: String,
+    pub value: String,
+}
+
+impl Hidden {
+    pub fn new(value: &str) -> Self {
+        Self(value.into())
+    }
+
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(hidden)")
+    }
+}
+
+impl Header {
+    /// Reads `Name: value with {secret}`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (name, value) = text.split_once(':')?;
+        let token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        let plain = |byte: u8| (b' '..=b'~').contains(&byte);
+        let good = !name.is_empty() && name.bytes().all(token) && value.bytes().all(plain);
+        (good && value.contains("{secret}")).then(|| Self {
+            name: name.to_owned(),
+            value: value.trim().to_owned(),
+        })
+    }
+
+    pub fn filled(&self, value: &Hidden) -> String {
+        self.value.replace("{secret}", value.reveal())
+    }
+}
+
+impl Secret {
+    /// The same for another run: no two have one placeholder.
+    pub fn for_run(&self) -> Self {
+        Self {
+            placeholder: format!("hotcell-secret-{}", random_name()),
+            ..self.clone()
         }
     }
-    bytes
-}
 
-/// Base 32 in the alphabet of letters and digits that are hard to confuse.
-pub fn encode(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
-    let bit = |at: usize| bytes.get(at / 8).map_or(0, |byte| byte >> (7 - at % 8) & 1);
-    let letter = |group: usize| {
-        let value = (0..5).fold(0, |value, at| value << 1 | bit(group * 5 + at));
-        char::from(ALPHABET[usize::from(value)])
-    };
-    (0..(bytes.len() * 8).div_ceil(5)).map(letter).collect()
+    /// Whether a request to `target` may carry it, encrypted.
+    pub fn is_for(&self, target: &Target) -> bool {
+        let fits =
+            |host: &Pattern| host.allows(target) && (host.port().is_some() || target.port == 443);
+        self.hosts.iter().any(fits)
+    }
+
+    /// The same unencrypted: only if the owner has written the port.
+    pub fn is_for_plain(&self, target: &Target) -> bool {
+        let fits = |host: &Pattern| host.port().is_some() && host.allows(target);
+        self.hosts.iter().any(fits)
+    }
 }
 
 #[cfg(test)]
@@ -40,10 +97,45 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_long_and_never_the_same() {
-        assert_eq!(random_name().len(), 26);
-        assert_ne!(random_name(), random_name());
-        assert_eq!(encode(&[0xff; 5]), "zzzzzzzz");
-        assert_eq!(encode(&[0, 0, 0, 0, 1]), "00000001");
+    fn a_secret_goes_to_its_hosts_alone_and_encrypted_unless_a_port_is_named() {
+        let secret = Secret {
+            name: "KEY".to_owned(),
+            placeholder: String::new(),
+            value: Hidden::new("sesame"),
+            hosts: ["a.test", "*.b.test:8443", "plain.test:80"]
+                .map(|host| Pattern::parse(host).unwrap())
+                .to_vec(),
+            header: Header::parse("Authorization: Bearer {secret}"),
+        };
+        let is_for = |text: &str| secret.is_for(&Target::parse(text, None).unwrap());
+        assert!(is_for("a.test:443") && is_for("x.b.test:8443") && is_for("plain.test:80"));
+        for other in [
+            "a.test:80",
+            "a.test:8443",
+            "x.b.test:443",
+            "c.test:443",
+            "plain.test:443",
+            "xa.test:443",
+        ] {
+            assert!(!is_for(other), "{other}");
+        }
+        let is_for_plain = |text: &str| secret.is_for_plain(&Target::parse(text, None).unwrap());
+        assert!(is_for_plain("x.b.test:8443") && is_for_plain("plain.test:80"));
+        assert!(!is_for_plain("a.test:443") && !is_for_plain("a.test:80"));
+        assert_eq!(
+            secret.header.as_ref().unwrap().filled(&secret.value),
+            "Bearer sesame"
+        );
+        assert!(!format!("{secret:?}").contains("sesame"));
+        assert_ne!(secret.for_run().placeholder, secret.for_run().placeholder);
+        for bad in [
+            "Authorization",
+            "X: y",
+            "A B: {secret}",
+            ": {secret}",
+            "X: {secret}\r\nY: z",
+        ] {
+            assert_eq!(Header::parse(bad), None, "{bad}");
+        }
     }
 }

@@ -22,8 +22,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
 
-use crate::plan::Hidden;
 use crate::request::{FileSource, RunRequest};
+use crate::secret::Hidden;
 
 pub use bridge::Bridge;
 pub use launch::{Complaints, LAUNCHER, launch};

@@ -108,7 +108,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 fn add(engine: &Engine, names: &[String], language: &str) -> ExitCode {
     let plan = || -> Result<_, Rejected> {
         let request = RunRequest::new("0")?.language(language);
-        engine.plan(request.packages(AskedPackages::List(names.to_vec()))?)
+        engine.prepare(request.packages(AskedPackages::List(names.to_vec()))?)
     };
     let plan = match plan() {
         Ok(plan) => plan,
@@ -141,7 +141,7 @@ fn add(engine: &Engine, names: &[String], language: &str) -> ExitCode {
             }
         };
         let never = std::pin::pin!(std::future::pending());
-        let install = engine.install(&plan, packages, Requirement::default(), events, never);
+        let install = engine.install(packages, Requirement::default(), events, never);
         tokio::join!(install, hear).0
     });
     match result {

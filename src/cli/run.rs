@@ -12,8 +12,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::{BAD_INPUT, LOW_LIMITS, OUR_FAILURE, complain, show, told};
-use crate::cell::Requirement;
-use crate::engine::{Engine, Rejected};
+use crate::cell::{CellError, Requirement};
+use crate::engine::{Engine, Rejected, RunResult, StartError};
 use crate::language::Surroundings;
 use crate::output::{ErrorOutput, RunOutput, USUAL_HINT, Verdict};
 use crate::plan::RunPlan;
@@ -21,7 +21,7 @@ use crate::request::{
     AskedLimits, AskedPackages, InputFile, Network, RequestError, RunRequest, check_mount,
     check_variable, parse_count, parse_cpus, parse_duration, parse_mount, parse_size,
 };
-use crate::run::{OutputEvent, RunResult, StartError, Stdin, Stream, Surface, picture_kind};
+use crate::run::{OutputEvent, Stdin, Stream, Surface, picture_kind};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -235,7 +235,11 @@ fn prepare(engine: &Engine, arguments: &Arguments) -> Result<(RunPlan, bool), Re
     if let Some(name) = name {
         request = request.named(name);
     }
-    Ok((engine.plan(request)?, stdin))
+    let plan = match arguments.plan {
+        true => engine.plan(request)?,
+        false => engine.prepare(request)?,
+    };
+    Ok((plan, stdin))
 }
 
 fn asked_packages(arguments: &Arguments) -> Result<AskedPackages, RequestError> {
@@ -342,7 +346,9 @@ fn own_stdin() -> Result<Stdin, StartError> {
 
 fn start_thread(work: impl FnOnce() + Send + 'static) -> Result<(), StartError> {
     let started = thread::Builder::new().spawn(work);
-    started.map(drop).map_err(StartError::Thread)
+    started
+        .map(drop)
+        .map_err(|error| CellError::Thread(error).into())
 }
 
 async fn execute(
@@ -360,7 +366,6 @@ async fn execute(
         stdin,
         events,
         requirement,
-        door: None,
     };
     let printing = async {
         if json {

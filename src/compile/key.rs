@@ -6,7 +6,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use crate::plan::{Build, RunPlan, WarmUp};
+use crate::plan::{Build, WarmUp};
 use crate::request::FileSource;
 
 /// The name of everything that a build depends on: hexadecimal, a safe file name.
@@ -15,11 +15,9 @@ pub struct Key(String);
 
 impl Key {
     /// None if the build reads what we have not read: a folder of the host.
-    pub fn of_build(plan: &RunPlan, build: &Build) -> Option<Self> {
+    pub fn of_build(build: &Build) -> Option<Self> {
         let mut hash = Hash::new("build", build);
-        hash.add(plan.source.path.as_str());
-        hash.add(&plan.source.bytes);
-        for file in plan.files.iter().chain(&build.more_files) {
+        for file in build.files.iter().chain(&build.more_files) {
             hash.add(file.path.as_str());
             hash.add(file.mode.to_le_bytes());
             match &file.source {

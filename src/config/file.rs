@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use crate::plan::Hidden;
 use crate::request::check_variable;
+use crate::secret::Hidden;
 use crate::servers::Settings;
 
 /// Shorter values would be found in any text.

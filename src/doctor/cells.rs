@@ -1,23 +1,15 @@
-//! The cells that the doctor runs its probes in: ordinary ones, through the engine.
+//! The cells that the doctor runs its probes in: ordinary ones, each with a launch of its own.
 
-use std::collections::BTreeMap;
 use std::future::pending;
 use std::path::PathBuf;
-use std::sync::OnceLock;
-use std::time::{Duration, Instant};
-
-use jail::Limits;
-use tokio::sync::mpsc;
+use std::time::Duration;
 
 use super::probe::PROGRAM;
 use super::question::{FILE, Fact, Question};
 use super::witness::Witness;
-use crate::cell::Requirement;
-use crate::engine::Engine;
-use crate::language::{By, Failure, LanguageId, Runtime};
-use crate::plan::{RunPlan, Source};
+use crate::cell::{CellError, Launch, Limits, Provider, Requirement};
 use crate::request::{CellPath, FileSource, InputFile};
-use crate::run::{RunResult, StartError, Stdin, Surface};
+use crate::run::{self, Ended, Outcome, Surface};
 
 /// The processes that a cell may have whose probe starts more.
 pub const TASKS: u32 = 16;
@@ -33,7 +25,7 @@ const OWN_BINARY: &str = "/proc/self/exe";
 
 /// What came of all probes.
 pub struct Findings {
-    pub result: RunResult,
+    pub result: Ended,
     pub outside: Outside,
     pub memory: Probed,
     pub processes: Probed,
@@ -48,20 +40,20 @@ pub struct Outside {
     pub was_reached: Option<bool>,
 }
 
-pub type Probed = Result<Ended, StartError>;
+pub type Probed = Result<Probe, CellError>;
 
-/// A probe's end, and how long after its deadline (or its own end) the answer came.
-pub struct Ended {
-    pub result: RunResult,
+/// A probe's end, and how long after its deadline (or its own end) the answer came: everything in its cell was killed by then.
+pub struct Probe {
+    pub result: Ended,
     pub late: Duration,
 }
 
 /// Asks for the facts, then tries the three limits at once. An error means that
 /// there was no cell at all.
-pub async fn probe(engine: &Engine) -> Result<Findings, StartError> {
+pub async fn probe(provider: &dyn Provider) -> Result<Findings, CellError> {
     let witness = Witness::stand();
-    let facts = plan(&witness.question(), Limits::default(), PATIENCE);
-    let result = run(engine, &facts).await?.result;
+    let facts = launch(&witness.question(), Limits::default(), PATIENCE);
+    let result = run(provider, &facts).await?.result;
     let outside = Outside {
         environment: facts.env.into_keys().collect(),
         was_reached: witness.was_reached(),
@@ -79,13 +71,13 @@ pub async fn probe(engine: &Engine) -> Result<Findings, StartError> {
         tasks: TASKS,
         ..Limits::default()
     };
-    let memory = plan(&Question::Memory { bytes }, small, PATIENCE);
-    let processes = plan(&Question::Processes { count: TASKS + 8 }, few, PATIENCE);
-    let endless = plan(&Question::Endless, Limits::default(), DEADLINE);
+    let memory = launch(&Question::Memory { bytes }, small, PATIENCE);
+    let processes = launch(&Question::Processes { count: TASKS + 8 }, few, PATIENCE);
+    let endless = launch(&Question::Endless, Limits::default(), DEADLINE);
     let (memory, processes, endless) = tokio::join!(
-        run(engine, &memory),
-        run(engine, &processes),
-        run(engine, &endless),
+        run(provider, &memory),
+        run(provider, &processes),
+        run(provider, &endless),
     );
     Ok(Findings {
         result,
@@ -97,95 +89,44 @@ pub async fn probe(engine: &Engine) -> Result<Findings, StartError> {
 }
 
 /// The facts that a probe told; a line that is none says nothing.
-pub fn facts(result: &RunResult) -> Vec<Fact> {
+pub fn facts(result: &Ended) -> Vec<Fact> {
     let text = result.stdout.to_text();
     text.lines()
         .filter_map(|line| serde_json::from_str(line).ok())
         .collect()
 }
 
-fn plan(question: &Question, limits: Limits, timeout: Duration) -> RunPlan {
+fn launch(question: &Question, limits: Limits, timeout: Duration) -> Launch {
     let path = |name| CellPath::parse(name).expect("a plain file name");
     let env = [
         ("HOME", "/workspace/.home"),
         ("LANG", "C.UTF-8"),
         ("PATH", "/usr/bin:/bin"),
     ];
-    RunPlan {
-        language: LanguageId::parse("hotcell-probe").expect("a plain name"),
-        chosen: (By::Request, 1.0),
-        runtime: Runtime {
-            command: "hotcell-probe".to_owned(),
-            path: PathBuf::from(OWN_BINARY),
-            program: PROGRAM.to_owned(),
-            prefix: None,
-            libraries: Vec::new(),
-            way: Default::default(),
-            tools: Vec::new(),
-            shown: Vec::new(),
-            env: BTreeMap::new(),
-        },
-        trees: Vec::new(),
-        mounts: Vec::new(),
-        egress: None,
-        argv: vec![PROGRAM.to_owned()],
-        env: BTreeMap::from(env.map(|(name, value)| (name.to_owned(), value.to_owned()))),
-        source: Source {
-            path: path(FILE),
-            bytes: serde_json::to_vec(question).expect("a question is JSON"),
-        },
-        files: vec![InputFile {
-            path: path("hotcell-probe"),
-            source: FileSource::HostFile(PathBuf::from(OWN_BINARY)),
-            mode: 0o755,
-        }],
-        limits,
-        timeout,
-        output_limit: MIB,
-        build: None,
-        collect: Vec::new(),
-        export: None,
-        packages: None,
-        servers: Vec::new(),
-        wake: String::new(),
-        failure: Failure::default(),
-        zygote: None,
-        weight: 0,
-        notes: Vec::new(),
-    }
+    let question = serde_json::to_vec(question).expect("a question is JSON");
+    Launch::new(vec![PROGRAM.to_owned()])
+        .env(env.map(|(name, value)| (name.to_owned(), value.to_owned())))
+        .files([
+            InputFile::from_bytes(path(FILE), question),
+            InputFile {
+                path: path("hotcell-probe"),
+                source: FileSource::HostFile(PathBuf::from(OWN_BINARY)),
+                mode: 0o755,
+            },
+        ])
+        .limits(limits)
+        .timeout(timeout)
+        .output_limit(MIB)
 }
 
-async fn run(engine: &Engine, plan: &RunPlan) -> Probed {
-    let surface = Surface {
-        stdin: Stdin::Empty,
-        // Nobody listens: what is kept of the output is enough.
-        events: mpsc::channel(1).0,
-        // The worse the host, the more its doctor is needed.
-        requirement: Requirement::Reduced,
-        door: None,
+async fn run(provider: &dyn Provider, launch: &Launch) -> Probed {
+    // The worse the host, the more its doctor is needed.
+    let surface = Surface::silent(Requirement::Reduced);
+    let result = run::run(provider, launch, surface, pending()).await?;
+    let allowed = match result.outcome {
+        Outcome::TimedOut => launch.timeout,
+        _ => result.duration,
     };
-    let over = OnceLock::new();
-    let watch = WatchEnd(&over);
-    let cancelled = async move {
-        let _watch = watch;
-        pending().await
-    };
-    let result = engine.run(plan, surface, cancelled).await?;
-    let answered = Instant::now();
-    let since = over.get().map_or(Duration::ZERO, |over| answered - *over);
-    let missed = result.duration.saturating_sub(plan.timeout);
-    Ok(Ended {
-        result,
-        late: since + missed,
-    })
-}
-
-/// Notes when it is dropped. A run lets go of its cancellation at the moment it
-/// decides that the program is over, before it kills it.
-struct WatchEnd<'a>(&'a OnceLock<Instant>);
-
-impl Drop for WatchEnd<'_> {
-    fn drop(&mut self) {
-        let _ = self.0.set(Instant::now());
-    }
+    let late = result.started.elapsed().saturating_sub(allowed);
+    Ok(Probe { result, late })
 }

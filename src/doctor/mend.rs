@@ -11,7 +11,7 @@ use jail::JailError;
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, capabilities};
 
-use crate::run::StartError;
+use crate::cell::CellError;
 
 /// What decides about namespaces here.
 #[derive(Debug, Default)]
@@ -61,10 +61,10 @@ fn has_all_rights() -> bool {
 }
 
 /// What to change so that a cell can be made.
-pub fn mend(error: &StartError, host: &Host) -> String {
+pub fn mend(error: &CellError, host: &Host) -> String {
     let exact = match error {
-        StartError::Jail(JailError::Step { step, source }) => by_error(step, source, host),
-        StartError::Jail(JailError::Talk(source)) => by_error("", source, host),
+        CellError::Jail(JailError::Step { step, source }) => by_error(step, source, host),
+        CellError::Jail(JailError::Talk(source)) => by_error("", source, host),
         _ => None,
     };
     let own = error

@@ -14,7 +14,6 @@ use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::TlsAcceptor;
 
-use crate::plan::RunPlan;
 use crate::request::{CellPath, Host, InputFile, Target};
 
 const FILE: &str = ".home/.hotcell/ca.pem";
@@ -44,18 +43,10 @@ pub struct Authority {
     provider: Arc<CryptoProvider>,
 }
 
-type Error = Box<dyn std::error::Error + Send + Sync>;
+pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
 impl Authority {
-    /// Makes one for a plan with secrets, and shows it to the program.
-    pub fn furnish(plan: &RunPlan) -> Result<Option<(RunPlan, Arc<Self>)>, Error> {
-        if plan
-            .egress
-            .as_ref()
-            .is_none_or(|egress| egress.secrets.is_empty())
-        {
-            return Ok(None);
-        }
+    pub fn new() -> Result<Self, Error> {
         let mut params = CertificateParams::new(Vec::new())?;
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![
@@ -64,23 +55,26 @@ impl Authority {
         ];
         let name = "hotcell, for one run";
         params.distinguished_name.push(DnType::CommonName, name);
-        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
-        let mut plan = plan.clone();
-        let system = SYSTEM
-            .iter()
-            .find_map(|path| std::fs::read_to_string(path).ok());
-        let bundle = format!("{}\n{}", issuer.pem(), system.unwrap_or_default());
-        plan.files
-            .push(InputFile::from_bytes(CellPath::parse(FILE)?, bundle));
-        for variable in VARIABLES {
-            let file = format!("/workspace/{FILE}");
-            plan.env.entry(variable.to_owned()).or_insert(file);
-        }
-        let authority = Self {
-            issuer,
+        Ok(Self {
+            issuer: CertifiedIssuer::self_signed(params, KeyPair::generate()?)?,
             provider: Arc::new(aws_lc_rs::default_provider()),
-        };
-        Ok(Some((plan, Arc::new(authority))))
+        })
+    }
+
+    /// What makes a program trust it, beside those that everybody trusts: a file for its workspace.
+    pub fn bundle(&self) -> InputFile {
+        let mut system = SYSTEM.iter();
+        let system = system.find_map(|path| std::fs::read_to_string(path).ok());
+        let bundle = format!("{}\n{}", self.issuer.pem(), system.unwrap_or_default());
+        InputFile::from_bytes(CellPath::parse(FILE).expect("a plain path"), bundle)
+    }
+
+    /// The variables by which programs find that file.
+    pub fn variables() -> impl Iterator<Item = (String, String)> {
+        let file = format!("/workspace/{FILE}");
+        VARIABLES
+            .iter()
+            .map(move |it| ((*it).to_owned(), file.clone()))
     }
 
     /// Speaks to a program as `target`.

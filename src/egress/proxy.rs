@@ -21,11 +21,12 @@ use tokio::net::TcpStream;
 
 use super::authority::Authority;
 use super::dial::{DialError, Dialer};
+use super::grant::Egress;
 use super::report::{Ledger, Reason, Report};
 use super::secure::Secure;
 use super::tunnel::{self, Meter};
-use crate::plan::{Egress, Secret};
 use crate::request::Target;
+use crate::secret::Secret;
 use crate::servers::Bridge;
 use forward::Counted;
 pub use refusal::Refusal;
@@ -73,6 +74,19 @@ impl Scheme {
     }
 }
 
+impl crate::loopback::Service for Proxy {
+    fn attend(
+        self: Arc<Self>,
+        stream: TcpStream,
+    ) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(Proxy::attend(self, stream))
+    }
+
+    fn exhausted(&self) {
+        self.ledger.exhaust();
+    }
+}
+
 impl Proxy {
     pub fn new(
         egress: Egress,
@@ -91,11 +105,6 @@ impl Proxy {
 
     pub fn report(&self) -> Report {
         self.ledger.report(self.egress.transfer)
-    }
-
-    /// Notes that there will be no more connections.
-    pub fn exhausted(&self) {
-        self.ledger.exhaust();
     }
 
     /// Serves one connection of the program to its end.

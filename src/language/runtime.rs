@@ -6,6 +6,7 @@
 //! more than a runtime is refused. Version managers put shims in `PATH`, which
 //! need a home and a shell; those are asked for the program behind them.
 
+mod answers;
 mod cache;
 mod elf;
 mod fetched;
@@ -177,27 +178,19 @@ impl Runtime {
     pub fn say(&self, question: &[String], around: &Surroundings) -> String {
         const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
         // Starting it takes longer than most programs run, so answers are kept in a file.
-        let file = around
-            .cache
-            .as_ref()
-            .map(|folder| folder.join("answers.json"));
-        let bytes = file.as_deref().and_then(cache::read_own);
-        let mut known: BTreeMap<String, String> = bytes
-            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-            .unwrap_or_default();
-        let modified = cache::modified(&self.path);
-        let key = format!("{} {modified:?} {question:?}", self.path.display());
-        if let Some(answer) = known.get(&key) {
-            return answer.clone();
+        let mut answers = answers::Answers::load(self, around);
+        if let Some(answer) = answers.find(question) {
+            return answer;
         }
         let said = shim::run(&self.path, question, around, PATIENCE).unwrap_or_default();
         let answer = String::from_utf8_lossy(&said[0]).into_owned();
-        known.retain(|other, _| !other.starts_with(&format!("{} ", self.path.display())));
-        known.insert(key, answer.clone());
-        if let (Some(file), Ok(bytes)) = (file, serde_json::to_vec(&known)) {
-            cache::write_own(&file, &bytes);
-        }
+        answers.keep(question, &answer);
         answer
+    }
+
+    /// What it answered when it was last asked, if it is the same since.
+    pub fn said_before(&self, question: &[String], around: &Surroundings) -> Option<String> {
+        answers::Answers::load(self, around).find(question)
     }
 
     /// Whether `PATH` has a program of this name, of whatever kind.

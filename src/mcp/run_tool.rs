@@ -119,12 +119,10 @@ impl Runner {
     pub fn engine(&self) -> &Engine {
         let settings = &self.settings;
         self.engine.get_or_init(|| {
-            Engine::new(Surroundings::from_env())
+            Engine::warm(Surroundings::from_env(), settings.pool, settings.trust)
                 .with_packages(settings.packages.clone())
                 .with_ceiling(settings.network.clone())
                 .with_tiers(&settings.tiers)
-                .with_pools(settings.pool)
-                .with_trust(settings.trust)
         })
     }
 
@@ -140,7 +138,7 @@ impl Runner {
             let plans = tokio::task::spawn_blocking(move || planner.engine().warm_plans()).await;
             for plan in plans.into_iter().flatten() {
                 // A run that finds no cell waiting gets one of its own.
-                let _ = this.engine().warm(&plan);
+                let _ = this.engine().prestart(&plan);
             }
         });
     }
@@ -229,7 +227,6 @@ impl Runner {
             stdin,
             events,
             requirement: self.settings.requirement,
-            door: None,
         };
         let run = self.engine().run(&plan, surface, stop);
         let (result, heard, version) = tokio::join!(run, hear(received), self.version(&plan));
@@ -244,10 +241,10 @@ impl Runner {
     /// for, since one that is new to us is asked for its path.
     async fn plan(self: &Arc<Self>, request: RunRequest) -> Result<RunPlan, Rejected> {
         if self.engine.get().is_some_and(|it| it.has_at_hand(&request)) {
-            return self.engine().plan(request);
+            return self.engine().prepare(request);
         }
         let this = self.clone();
-        let planned = tokio::task::spawn_blocking(move || this.engine().plan(request)).await;
+        let planned = tokio::task::spawn_blocking(move || this.engine().prepare(request)).await;
         match planned {
             Ok(planned) => planned,
             Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::cell::CellError;
 use crate::fetch::FetchError;
-use crate::run::StartError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum PackageError {
@@ -49,7 +49,7 @@ pub enum PackageError {
     BadLock(String),
 
     #[error("the packages could not be installed: {0}")]
-    Cell(Box<StartError>),
+    Cell(Box<CellError>),
 }
 
 /// An import that nothing was installed for, and why.

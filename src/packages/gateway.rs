@@ -21,9 +21,8 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use reqwest::Url;
 use sha2::{Digest, Sha256};
-use tokio::net::TcpListener;
+use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
-use tokio::task::JoinSet;
 
 use self::body::{Body, Pieces};
 use super::pages::{Listed, rewrite};
@@ -63,6 +62,15 @@ pub struct Log {
     pub fetched: Vec<(String, String)>,
 }
 
+impl crate::loopback::Service for Gateway {
+    fn attend(
+        self: Arc<Self>,
+        stream: TcpStream,
+    ) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(self.serve_connection(stream))
+    }
+}
+
 impl Gateway {
     /// `tell` hears of each file that is fetched.
     pub fn new(upstream: Upstream, tell: impl Fn(String) + Send + Sync + 'static) -> Arc<Self> {
@@ -90,28 +98,15 @@ impl Gateway {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers until it is dropped.
-    pub async fn serve(self: Arc<Self>, listener: TcpListener) {
-        let mut open = JoinSet::new();
-        loop {
-            let Ok((stream, _)) = listener.accept().await else {
-                // Out of descriptors: those that are open will close.
-                open.join_next().await;
-                continue;
-            };
-            while open.try_join_next().is_some() {}
+    async fn serve_connection(self: Arc<Self>, stream: TcpStream) {
+        let answer = service_fn(|request| {
             let this = self.clone();
-            open.spawn(async move {
-                let answer = service_fn(|request| {
-                    let this = this.clone();
-                    async move { Ok::<_, Infallible>(this.answer(request).await) }
-                });
-                let connection = hyper::server::conn::http1::Builder::new()
-                    .serve_connection(TokioIo::new(stream), answer);
-                // A cell that hangs up has its reasons.
-                let _ = connection.await;
-            });
-        }
+            async move { Ok::<_, Infallible>(this.answer(request).await) }
+        });
+        let connection = hyper::server::conn::http1::Builder::new()
+            .serve_connection(TokioIo::new(stream), answer);
+        // A cell that hangs up has its reasons.
+        let _ = connection.await;
     }
 
     async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {

@@ -23,8 +23,7 @@ use super::settings::Settings;
 use super::store::{Set, Store};
 use super::table::lookalikes;
 use super::{Installed, PackageError, PackagePlan, Readied, Refused, Workshop, age, tell};
-use crate::plan::RunPlan;
-use crate::run::RunResult;
+use crate::run::Ended;
 
 pub use key::key;
 
@@ -36,7 +35,6 @@ const PACE: Duration = Duration::from_millis(100);
 const LONGEST_REASON: usize = 1500;
 
 pub struct Job<'a> {
-    pub plan: &'a RunPlan,
     pub packages: &'a PackagePlan,
     pub settings: &'a Settings,
     pub store: Store,
@@ -104,7 +102,7 @@ impl Job<'_> {
             },
             ..self.packages.clone()
         };
-        let by_lock = key(self.plan, &pinned, self.base.as_str());
+        let by_lock = key(&pinned, self.base.as_str());
         let took = Some(started.elapsed());
         // Others may have asked for the same in other words.
         if let Some(set) = self.store.find(&by_lock) {
@@ -113,7 +111,7 @@ impl Job<'_> {
             return Ok(Readied::With(Box::new(Installed { set, took })));
         }
         let set = Set {
-            language: self.plan.language.to_string(),
+            language: self.packages.language.to_string(),
             asked: wishes.all(true).iter().map(ToString::to_string).collect(),
             installed: lock.installed,
             lock: lock.text,
@@ -205,7 +203,7 @@ impl Job<'_> {
         gateway: &Arc<Gateway>,
         staged: &Path,
         mut cancelled: Pin<&mut C>,
-    ) -> Result<Result<(Lock, u64), Box<RunResult>>, PackageError> {
+    ) -> Result<Result<(Lock, u64), Box<Ended>>, PackageError> {
         let wishes = &self.packages.wishes;
         let ecosystem = self.packages.how.from;
         let mut tries = Vec::new();

@@ -31,8 +31,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use jail::cgroup::Cgroups;
-use jail::{Jail, JailError, Tree};
+use jail::Tree;
 use tokio::sync::mpsc;
 
 pub use self::error::{PackageError, Refused};
@@ -41,15 +40,18 @@ pub use self::requirement::{BadRequirement, Requirement};
 pub use self::settings::{Settings, Table};
 pub use self::store::{IN_CELL, Set, Store};
 pub use self::want::{BadWish, Found, Wishes};
-use crate::cell::Requirement as Walls;
-use crate::language::{Definition, Ecosystem, Packages as How, Runtime, Surroundings};
-use crate::plan::RunPlan;
+use crate::cell::{Provider, Requirement as Walls};
+use crate::language::{Definition, Ecosystem, LanguageId, Packages as How, Runtime, Surroundings};
 use crate::request::{FileSource, RunRequest};
-use crate::run::{OutputEvent, RunResult, Stream};
+use crate::run::{Ended, OutputEvent, Stream};
 
-/// What a plan says of its packages.
+/// The packages of a program: what is wanted, for which runtime, and how that is installed. Nothing else of the program is here.
 #[derive(Debug, Clone)]
 pub struct PackagePlan {
+    pub language: LanguageId,
+    pub runtime: Runtime,
+    /// What the runtime needs of the host.
+    pub trees: Vec<Tree>,
     pub wishes: Wishes,
     pub how: How,
     /// What an installer has in its environment beside its own: nothing of the request.
@@ -71,17 +73,12 @@ pub enum Readied {
     /// There is nothing to install: no import is a package that we may take.
     Without(Vec<Refused>),
     /// It was cancelled.
-    Ended(Box<RunResult>),
+    Ended(Box<Ended>),
 }
-
-/// Where jails come from.
-pub type Jails<'a> = dyn Fn(&[Tree]) -> Result<Arc<Jail>, JailError> + Sync + 'a;
 
 /// What it takes to install something.
 pub struct Workshop<'a> {
-    /// A jail whose cells see these trees.
-    pub jail: &'a Jails<'a>,
-    pub cgroups: &'a Cgroups,
+    pub provider: &'a dyn Provider,
     pub requirement: Walls,
     pub events: mpsc::Sender<OutputEvent>,
     pub around: &'a Surroundings,
@@ -107,6 +104,14 @@ fn tell(events: &mpsc::Sender<OutputEvent>, text: &str) {
         stream: Stream::Notice,
         bytes: text.as_bytes().to_vec(),
     });
+}
+
+/// A runtime that imports, and whether it may be started to ask where it imports from.
+pub struct Importer<'a> {
+    pub runtime: &'a Runtime,
+    pub around: &'a Surroundings,
+    /// If not, what it said before is used; without that nothing is taken to be installed already.
+    pub may_ask: bool,
 }
 
 /// Finds and installs packages. Cheap to make: nothing is read before it is needed.
@@ -157,13 +162,12 @@ impl Packages {
         })
     }
 
-    /// What a request's program needs. May ask its runtime where it imports from.
+    /// What a request's program needs.
     pub fn wishes(
         &self,
         request: &RunRequest,
         definition: &Definition,
-        runtime: &Runtime,
-        around: &Surroundings,
+        importer: &Importer<'_>,
     ) -> Result<Option<Wishes>, BadWish> {
         let Some(how) = &definition.packages else {
             return match request.asked_packages().is_asked() {
@@ -183,7 +187,7 @@ impl Packages {
             });
         let all: Vec<Cow<'_, str>> = [code].into_iter().chain(beside).collect();
         let present = |module: &str| {
-            let folders = self.folders(how, runtime, around);
+            let folders = self.folders(how, importer);
             want::is_present(&folders, module)
         };
         let asked = request.asked_packages();
@@ -201,19 +205,17 @@ impl Packages {
     /// Dropping the future ends an install; whoever else wants the same starts it anew.
     pub async fn ready<C: Future<Output = ()>>(
         &self,
-        plan: &RunPlan,
         packages: &PackagePlan,
         workshop: &Workshop<'_>,
         cancelled: Pin<&mut C>,
     ) -> Result<Readied, PackageError> {
         let base = self.settings().registry(packages.how.from)?;
-        let key = install::key(plan, packages, base.as_str());
+        let key = install::key(packages, base.as_str());
         // One small file, and the disk has the last word: another process may have removed it.
         if let Some(set) = self.store()?.find(&key) {
             return Ok(Readied::With(Box::new(Installed { set, took: None })));
         }
         let job = install::Job {
-            plan,
             packages,
             settings: self.settings(),
             store: self.store()?,
@@ -228,18 +230,33 @@ impl Packages {
     /// Has a runtime say where it imports from, so that no program waits for that later.
     pub fn look(&self, definition: &Definition, runtime: &Runtime, around: &Surroundings) {
         if let Some(how) = &definition.packages {
-            self.folders(how, runtime, around);
+            let importer = Importer {
+                runtime,
+                around,
+                may_ask: true,
+            };
+            self.folders(how, &importer);
         }
     }
 
-    fn folders(&self, how: &How, runtime: &Runtime, around: &Surroundings) -> Arc<Vec<PathBuf>> {
+    fn folders(&self, how: &How, importer: &Importer<'_>) -> Arc<Vec<PathBuf>> {
+        let Importer {
+            runtime,
+            around,
+            may_ask,
+        } = importer;
         let mut known = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(folders) = known.get(&runtime.path) {
             return folders.clone();
         }
         let said = match how.present.as_slice() {
             [] => String::new(),
-            question => runtime.say(question, around),
+            question if *may_ask => runtime.say(question, around),
+            question => match runtime.said_before(question, around) {
+                Some(said) => said,
+                // Not kept: it may be asked later.
+                None => return Arc::default(),
+            },
         };
         let folders: Vec<PathBuf> = said.lines().map(PathBuf::from).collect();
         let folders = Arc::new(folders);

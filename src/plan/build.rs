@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use jail::Limits;
+use jail::{Limits, Tree};
 
 use super::words::Names;
 use crate::language::{Compile, Definition};
@@ -21,6 +21,10 @@ pub struct Build {
     /// One after the other, each in a cell of its own.
     pub steps: Vec<Vec<String>>,
     pub env: BTreeMap<String, String>,
+    /// The program's own, the source first.
+    pub files: Vec<InputFile>,
+    /// What the tools need of the host.
+    pub trees: Vec<Tree>,
     pub limits: Limits,
     /// For each step.
     pub timeout: Duration,
@@ -44,12 +48,16 @@ pub struct WarmUp {
     pub steps: Vec<Vec<String>>,
 }
 
-pub fn plan(
-    definition: &Definition,
-    names: &Names<'_>,
-    env: &BTreeMap<String, String>,
-    run: &Limits,
-) -> Option<Build> {
+/// The program that is built.
+pub struct Of<'a> {
+    /// Its environment, without what its caller added.
+    pub env: &'a BTreeMap<String, String>,
+    pub files: &'a [InputFile],
+    pub trees: &'a [Tree],
+    pub limits: &'a Limits,
+}
+
+pub fn plan(definition: &Definition, names: &Names<'_>, program: Of<'_>) -> Option<Build> {
     let way = &names.runtime.way;
     if way.compile.is_empty() {
         return None;
@@ -73,8 +81,15 @@ pub fn plan(
     });
     Some(Build {
         steps: steps(names),
-        env: env.clone().into_iter().chain(compile.env.clone()).collect(),
-        limits: limits(run, memory, timeout),
+        env: program
+            .env
+            .clone()
+            .into_iter()
+            .chain(compile.env.clone())
+            .collect(),
+        files: program.files.to_vec(),
+        trees: program.trees.to_vec(),
+        limits: limits(program.limits, memory, timeout),
         timeout,
         tools: [names.runtime.path.clone()]
             .into_iter()

@@ -11,22 +11,29 @@ use crate::request::{FileSource, InputFile};
 
 impl Serialize for RunPlan {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let trees: Vec<Value> = self
+        let launch = &self.launch;
+        let trees: Vec<Value> = launch
+            .view
             .trees
             .iter()
             // Lossy, since a path need not be UTF-8 and this is for reading.
             .map(|tree| json!({"host": tree.host.to_string_lossy(), "cell": tree.cell.to_string_lossy()}))
             .collect();
-        let limits = &self.limits;
+        let limits = &launch.limits;
+        let (source, files) = launch.files.split_first().unzip();
+        let size = match source.map(|it| &it.source) {
+            Some(FileSource::Bytes(bytes)) => bytes.len(),
+            _ => 0,
+        };
         let mut plan = json!({
             "language": self.language,
             "runtime": {"command": self.runtime.command, "path": self.runtime.path.to_string_lossy()},
-            "argv": self.argv,
-            "env": self.env,
+            "argv": launch.argv,
+            "env": launch.env,
             "trees": trees,
-            "source": {"path": self.source.path, "bytes": self.source.bytes.len()},
-            "files": self.files.iter().map(file).collect::<Vec<_>>(),
-            "timeout_ms": u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
+            "source": {"path": self.source, "bytes": size},
+            "files": files.unwrap_or_default().iter().map(file).collect::<Vec<_>>(),
+            "timeout_ms": u64::try_from(launch.timeout.as_millis()).unwrap_or(u64::MAX),
             "limits": {
                 "memory": limits.memory,
                 "tasks": limits.tasks,
@@ -38,18 +45,23 @@ impl Serialize for RunPlan {
                 "workspace_inodes": limits.workspace_inodes,
                 "tmp": limits.tmp,
                 "shm": limits.shm,
-                "output": self.output_limit,
+                "output": launch.output_limit,
             },
             "notes": self.notes,
         });
         if let Some(egress) = &self.egress {
             plan["network"] = egress.network.to_string().into();
+            let names = egress.secrets.iter().map(|secret| secret.name.as_str());
+            let names: Vec<&str> = names.collect();
+            if !names.is_empty() {
+                plan["secrets"] = json!(names);
+            }
         }
         if !self.servers.is_empty() {
             plan["servers"] = json!(self.servers);
         }
-        if !self.mounts.is_empty() {
-            plan["mounts"] = self.mounts.iter().map(mount).collect();
+        if !launch.view.mounts.is_empty() {
+            plan["mounts"] = launch.view.mounts.iter().map(mount).collect();
         }
         if let Some(build) = &self.build {
             plan["compile"] = json!({

@@ -1,8 +1,10 @@
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::json;
 
 use super::*;
+use crate::cell::Limits;
 use crate::request::AskedLimits;
 
 fn definition() -> Definition {
@@ -49,8 +51,22 @@ fn request() -> RunRequest {
     RunRequest::new("hiss").unwrap()
 }
 
+fn with(request: RunRequest, runtime: &Runtime) -> Result<RunPlan, RequestError> {
+    let inputs = Inputs {
+        definition: &definition(),
+        chosen: (By::Request, 1.0),
+        runtime,
+        defaults: &Defaults::default(),
+        packages: PackageInputs::default(),
+        egress: None,
+        upstream: UpstreamInputs::default(),
+        notes: Vec::new(),
+    };
+    plan(request, inputs)
+}
+
 fn planned(request: RunRequest) -> RunPlan {
-    plan(request, &definition(), &in_usr(), &Defaults::default()).unwrap()
+    with(request, &in_usr()).unwrap()
 }
 
 #[test]
@@ -64,7 +80,7 @@ fn a_plan_is_printed_whole_but_for_the_contents_of_files() {
         .files([file])
         .unwrap();
 
-    let plan = plan(request, &definition(), &elsewhere(), &Defaults::default()).unwrap();
+    let plan = with(request, &elsewhere()).unwrap();
 
     let expected = json!({
         "language": "snake",
@@ -103,15 +119,15 @@ fn a_plan_is_printed_whole_but_for_the_contents_of_files() {
 #[test]
 fn a_runtime_in_usr_adds_nothing_to_the_cell() {
     let plan = planned(request());
-    assert_eq!(plan.trees, []);
-    assert_eq!(plan.argv, ["/usr/bin/snake3", "-u", "main.sn"]);
-    assert_eq!(plan.env["PATH"], "/usr/local/bin:/usr/bin:/bin");
-    assert_eq!(plan.env.get("LD_LIBRARY_PATH"), None);
+    assert_eq!(plan.launch.view.trees, []);
+    assert_eq!(plan.launch.argv, ["/usr/bin/snake3", "-u", "main.sn"]);
+    assert_eq!(plan.launch.env["PATH"], "/usr/local/bin:/usr/bin:/bin");
+    assert_eq!(plan.launch.env.get("LD_LIBRARY_PATH"), None);
 }
 
 #[test]
 fn a_file_of_the_language_keeps_its_name_and_any_other_does_not() {
-    let path = |name: &str| planned(request().named(name)).source.path.to_string();
+    let path = |name: &str| planned(request().named(name)).source.to_string();
     assert_eq!(path("examples/hello.sn"), "hello.sn");
     assert_eq!(path("HELLO.SN"), "HELLO.SN");
     assert_eq!(path("hello.txt"), "main.sn");
@@ -121,8 +137,8 @@ fn a_file_of_the_language_keeps_its_name_and_any_other_does_not() {
 #[test]
 fn a_file_name_is_never_read_as_an_option() {
     let plan = planned(request().named("-c.sn"));
-    assert_eq!(plan.source.path.as_str(), "-c.sn");
-    assert_eq!(plan.argv[2], "./-c.sn");
+    assert_eq!(plan.source.as_str(), "-c.sn");
+    assert_eq!(plan.launch.argv[2], "./-c.sn");
 }
 
 #[test]
@@ -135,13 +151,7 @@ fn the_failures_first_words_know_the_files_name() {
 #[test]
 fn a_file_may_not_take_the_programs_place() {
     let file = InputFile::from_bytes(CellPath::parse("main.sn").unwrap(), "x");
-    let error = plan(
-        request().files([file]).unwrap(),
-        &definition(),
-        &in_usr(),
-        &Defaults::default(),
-    )
-    .unwrap_err();
+    let error = with(request().files([file]).unwrap(), &in_usr()).unwrap_err();
     assert_eq!(error.to_string(), "two files have the path `main.sn`");
 }
 
@@ -156,8 +166,8 @@ fn what_is_asked_for_is_given_within_its_bounds_and_a_change_is_told() {
     };
     let plan = planned(request().limits(asked).unwrap());
 
-    assert_eq!(plan.timeout, Duration::from_secs(600));
-    assert_eq!(plan.output_limit, 1000);
+    assert_eq!(plan.launch.timeout, Duration::from_secs(600));
+    assert_eq!(plan.launch.output_limit, 1000);
     let limits = Limits {
         memory: 64 << 20,
         tasks: 4096,
@@ -168,7 +178,7 @@ fn what_is_asked_for_is_given_within_its_bounds_and_a_change_is_told() {
         shm: 16 << 20,
         ..Limits::default()
     };
-    assert_eq!(plan.limits, limits);
+    assert_eq!(plan.launch.limits, limits);
     let notes = [
         "timeout: 3600 s was asked for, 600 s is the most allowed and was used",
         "processes: 5000 was asked for, 4096 is the most allowed and was used",

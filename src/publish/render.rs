@@ -9,7 +9,7 @@ use super::front::Front;
 use super::listen::{Heard, Item, Role};
 use crate::mcp::{Fault, Runner, ends, keep, output_uri};
 use crate::output::RunOutput;
-use crate::secret::random_name;
+use crate::random::random_name;
 
 /// Characters of standard error in an answer.
 const STDERR_BUDGET: usize = 8_000;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::secret::random;
+use crate::random::random;
 
 /// How long a person may take, in seconds.
 const GOOD_FOR: u64 = 3600;

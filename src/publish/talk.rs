@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::secret::random_name;
+use crate::random::random_name;
 
 /// The longest thing that can be said at once: an image of 12 MiB, encoded.
 const LONGEST: usize = 16 << 20;

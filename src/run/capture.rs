@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::sync::{Notify, mpsc};
 
-use crate::egress::Scrubber;
+use crate::secret::Redactor;
 
 /// How much of a stream is kept in memory: the first three quarters of it from
 /// the beginning, the rest from the end.
@@ -164,44 +164,48 @@ impl Ceiling {
     }
 }
 
-/// Copies `reader` to `events` until end of file, keeping its head and tail.
-///
-/// The pipe is always read to its end: past what is kept, and after the receiver
-/// has gone. A slow receiver slows the program down, as any pipe would.
-pub async fn capture(
-    stream: Stream,
-    mut reader: pipe::Receiver,
-    ceiling: Arc<Ceiling>,
-    events: mpsc::Sender<OutputEvent>,
-    captured: Arc<std::sync::Mutex<Captured>>,
-    mut scrubber: Option<Scrubber>,
-) -> io::Result<()> {
-    let mut buffer = Vec::with_capacity(1 << 16);
-    loop {
-        buffer.clear();
-        let read = reader.read_buf(&mut buffer).await?;
-        let cleaned;
-        let bytes = match &mut scrubber {
-            None => &buffer[..],
-            Some(scrubber) => {
-                cleaned = match read {
-                    0 => scrubber.finish(),
-                    _ => scrubber.feed(&buffer),
-                };
-                &cleaned[..]
+/// A stream that is read while a program runs.
+pub struct Reading {
+    pub stream: Stream,
+    pub reader: pipe::Receiver,
+    pub ceiling: Arc<Ceiling>,
+    pub events: mpsc::Sender<OutputEvent>,
+    pub redactor: Option<Redactor>,
+}
+
+impl Reading {
+    /// Copies the stream to `events` until end of file, keeping its head and tail in `captured`.
+    ///
+    /// The pipe is always read to its end: past what is kept, and after the receiver
+    /// has gone. A slow receiver slows the program down, as any pipe would.
+    pub async fn until_end(mut self, captured: Arc<Mutex<Captured>>) -> io::Result<()> {
+        let mut buffer = Vec::with_capacity(1 << 16);
+        loop {
+            buffer.clear();
+            let read = self.reader.read_buf(&mut buffer).await?;
+            let redacted;
+            let bytes = match &mut self.redactor {
+                None => &buffer[..],
+                Some(redactor) => {
+                    redacted = match read {
+                        0 => redactor.finish(),
+                        _ => redactor.feed(&buffer),
+                    };
+                    &redacted[..]
+                }
+            };
+            if read == 0 && bytes.is_empty() {
+                return Ok(());
             }
-        };
-        if read == 0 && bytes.is_empty() {
-            return Ok(());
-        }
-        captured
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .add(bytes);
-        ceiling.count(read as u64);
-        if !events.is_closed() {
-            let bytes = bytes.to_vec();
-            let _ = events.send(OutputEvent { stream, bytes }).await;
+            captured
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .add(bytes);
+            self.ceiling.count(read as u64);
+            if !self.events.is_closed() {
+                let (stream, bytes) = (self.stream, bytes.to_vec());
+                let _ = self.events.send(OutputEvent { stream, bytes }).await;
+            }
         }
     }
 }

@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use jail::Exit;
-use jail::cgroup::Usage;
-
-use crate::language::Problem;
+use crate::cell::{Exit, Usage};
 
 /// How a program ended. None of these is an error of ours, save the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,17 +37,6 @@ impl Outcome {
             Self::Signaled { signal }
         }
     }
-}
-
-/// What became of a compile step.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Compiled {
-    pub duration: Duration,
-    /// It was built before, and only looked up.
-    pub cached: bool,
-    /// The run ended here: the compiler failed, and these are its complaints.
-    pub failed: bool,
-    pub problems: Vec<Problem>,
 }
 
 /// What a run used.

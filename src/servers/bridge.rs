@@ -40,6 +40,15 @@ struct Asked {
     help: Option<String>,
 }
 
+impl crate::loopback::Service for Bridge {
+    fn attend(
+        self: Arc<Self>,
+        stream: TcpStream,
+    ) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(Bridge::attend(self, stream))
+    }
+}
+
 impl Bridge {
     pub fn new(servers: Vec<Arc<Server>>) -> Self {
         Self {

@@ -2,8 +2,8 @@ use super::*;
 
 const USER: &str = "entering a user namespace";
 
-fn failed(step: &str, errno: Errno) -> StartError {
-    StartError::Jail(JailError::Step {
+fn failed(step: &str, errno: Errno) -> CellError {
+    CellError::Jail(JailError::Step {
         step: step.to_owned(),
         source: errno.into(),
     })
@@ -65,7 +65,7 @@ fn root_without_roots_rights_is_told_to_be_an_ordinary_user() {
     for error in [
         failed("opening the shown trees", Errno::PERM),
         failed("dropping root", Errno::INVAL),
-        StartError::Jail(JailError::Talk(Errno::PERM.into())),
+        CellError::Jail(JailError::Talk(Errno::PERM.into())),
     ] {
         let told = mend(&error, &host);
         assert!(told.contains("as an ordinary user"), "{error}: {told}");

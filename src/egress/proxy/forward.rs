@@ -16,11 +16,10 @@ use tokio::task::JoinHandle;
 
 use super::super::dial::DialError;
 use super::super::report::Ledger;
-use super::super::scrub::Scrubber;
 use super::inject::inject;
 use super::{Body, HEAD_BYTES, HEAD_LINES, Proxy, Refusal, Scheme};
-use crate::plan::Secret;
 use crate::request::Target;
+use crate::secret::{Redactor, Secret};
 
 /// Headers that belong to a connection, not to what goes through it.
 const OF_THE_CONNECTION: [&str; 9] = [
@@ -57,7 +56,7 @@ impl Proxy {
             true => None,
             false => {
                 inject(&mut parts.headers, &mut parts.uri, &bound);
-                Scrubber::new(&self.egress.secrets)
+                Redactor::new(&self.egress.secrets)
             }
         };
         let body = Counted {
@@ -161,7 +160,7 @@ pub struct Counted {
     inner: Incoming,
     proxy: Arc<Proxy>,
     direction: Direction,
-    scrubber: Option<Scrubber>,
+    scrubber: Option<Redactor>,
     /// What feeds it.
     _driver: Option<Driver>,
 }

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use hyper::Uri;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 
-use crate::plan::Secret;
+use crate::secret::Secret;
 
 /// Puts each secret in the place of its placeholder in the headers and in the path, and
 /// adds the header that it is to be sent in. Bodies are left as they are.
@@ -83,7 +83,7 @@ fn encoded(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Header, Hidden};
+    use crate::secret::{Header, Hidden};
 
     #[test]
     fn a_placeholder_becomes_the_value_in_headers_paths_and_passwords() {

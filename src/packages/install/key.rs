@@ -5,22 +5,21 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use crate::packages::PackagePlan;
-use crate::plan::RunPlan;
 
 /// The name of all that a set depends on.
-pub fn key(plan: &RunPlan, packages: &PackagePlan, base: &str) -> String {
+pub fn key(packages: &PackagePlan, base: &str) -> String {
     let wishes = &packages.wishes;
     let all: Vec<String> = wishes.all(true).iter().map(ToString::to_string).collect();
     let lock = wishes.lock.as_deref().unwrap_or_default();
-    hash(plan, packages, base, &[&all.join("\n"), lock])
+    hash(packages, base, &[&all.join("\n"), lock])
 }
 
-fn hash(plan: &RunPlan, packages: &PackagePlan, base: &str, parts: &[&str]) -> String {
+fn hash(packages: &PackagePlan, base: &str, parts: &[&str]) -> String {
     let mut hash = Sha256::new();
     let how = format!("{:?}", packages.how.installers);
-    let runtime = identity(&plan.runtime.path);
+    let runtime = identity(&packages.runtime.path);
     let version = env!("CARGO_PKG_VERSION");
-    for part in [version, base, &how, &plan.runtime.program, &runtime]
+    for part in [version, base, &how, &packages.runtime.program, &runtime]
         .iter()
         .chain(parts)
     {

@@ -1,4 +1,4 @@
-//! One step of an install: the plan of its cell, and how that ended.
+//! One step of an install: the launch of its cell, and how that ended.
 
 use std::future::Future;
 use std::path::Path;
@@ -6,80 +6,59 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jail::{Limits, Tree};
-use tokio::net::TcpListener;
-use tokio::sync::mpsc;
-
 use super::files::{Files, cell_path};
 use super::tool::Tool;
 use super::{Job, reason_of};
+use crate::cell::{CellError, Launch, Limits};
+use crate::packages::PackageError;
 use crate::packages::gateway::{Gateway, PORT};
-use crate::packages::{IN_CELL, PackageError};
-use crate::plan::{RunPlan, Source};
 use crate::request::{FileSource, InputFile};
-use crate::run::{self, Door, Outcome, RunResult, StartError, Stdin, Surface};
+use crate::run::{self, Ended, Outcome, Surface};
 
 /// How a step ended.
 pub enum Step {
-    Done(Box<RunResult>),
+    Done(Box<Ended>),
     /// By itself, with words for the caller.
     Failed(String),
-    Cancelled(Box<RunResult>),
+    Cancelled(Box<Ended>),
 }
 
 impl Job<'_> {
-    /// The plan of one step's cell. It has nothing of the program: neither its code nor its
-    /// files, variables or arguments.
+    /// One step. It has nothing of the program: neither its code nor its files, variables or arguments.
     pub(super) fn step(
         &self,
         tool: &Tool<'_>,
-        gateway: &Gateway,
+        gateway: &Arc<Gateway>,
         words: &[String],
         given: Files,
         staged: &Path,
-    ) -> RunPlan {
+    ) -> Launch {
         let how = &self.packages.how;
         let index = gateway.index();
         let fill = [
             ("{tool}", tool.program.as_str()),
-            ("{runtime}", &self.plan.runtime.program),
+            ("{runtime}", &self.packages.runtime.program),
             ("{index}", &index),
         ];
-        let memory = u64::from(how.memory) << 20;
-        let timeout = Duration::from_secs(how.timeout.into());
-        let own = self
-            .plan
-            .trees
-            .iter()
-            .filter(|it| it.cell != Path::new(IN_CELL));
-        let mut trees: Vec<Tree> = own.chain(&tool.trees).cloned().collect();
-        trees.dedup();
+        let installer = tool.installer;
+        let argv = installer.command(words, &given.words, &fill, self.settings.build);
+        let env = installer.env.iter();
+        let env = env.map(|(name, value)| (name.clone(), value.replace("{index}", &index)));
         let folder = |path: &str| InputFile {
             path: cell_path(path),
             source: FileSource::EmptyFolder,
             mode: 0o755,
         };
-        let bytes = match given.list.source {
-            FileSource::Bytes(bytes) => bytes,
-            _ => Vec::new(),
-        };
-        let env = tool.installer.env.iter();
-        let env = env.map(|(name, value)| (name.clone(), value.replace("{index}", &index)));
-        RunPlan {
-            argv: tool
-                .installer
-                .command(words, &given.words, &fill, self.settings.build),
-            env: self.packages.env.clone().into_iter().chain(env).collect(),
-            trees,
-            source: Source {
-                path: given.list.path,
-                bytes,
-            },
-            files: [folder("out"), folder("cache")]
-                .into_iter()
-                .chain(given.beside)
-                .collect(),
-            limits: Limits {
+        let memory = u64::from(how.memory) << 20;
+        let timeout = Duration::from_secs(how.timeout.into());
+        Launch::new(argv)
+            .env(self.packages.env.clone())
+            .env(env)
+            .trees(self.packages.trees.iter().chain(&tool.trees).cloned())
+            .files([given.list, folder("out"), folder("cache")])
+            .files(given.beside)
+            .serve(PORT, gateway.clone())
+            .limits(Limits {
                 memory,
                 cpus: 2.0,
                 cpu_seconds: 2 * timeout.as_secs() + 1,
@@ -88,49 +67,27 @@ impl Job<'_> {
                 workspace: memory / 4 * 3,
                 workspace_inodes: 500_000,
                 tmp: memory / 4,
-                ..self.plan.limits.clone()
-            },
-            timeout,
-            output_limit: 16 << 20,
-            build: None,
-            zygote: None,
-            wake: String::new(),
-            packages: None,
-            mounts: Vec::new(),
-            egress: None,
-            servers: Vec::new(),
-            collect: Vec::new(),
-            export: Some((cell_path("out/tree"), staged.to_owned())),
-            ..self.plan.clone()
-        }
+                ..Limits::default()
+            })
+            .timeout(timeout)
+            .output_limit(16 << 20)
+            .export(cell_path("out/tree"), staged.to_owned())
     }
 
     pub(super) async fn execute<C: Future<Output = ()>>(
         &self,
-        step: RunPlan,
+        step: Launch,
         gateway: &Arc<Gateway>,
         cancelled: Pin<&mut C>,
     ) -> Result<Step, PackageError> {
-        let cell = |error: StartError| match error {
-            StartError::Collect(source) if source.kind() == std::io::ErrorKind::StorageFull => {
+        let cell = |error: CellError| match error {
+            CellError::Collect(source) if source.kind() == std::io::ErrorKind::StorageFull => {
                 self.store.disk(source)
             }
             error => PackageError::Cell(Box::new(error)),
         };
-        let jail = (self.workshop.jail)(&step.trees).map_err(|it| cell(it.into()))?;
-        let answering = gateway.clone();
-        let surface = Surface {
-            stdin: Stdin::Empty,
-            // Nobody listens: what is kept is enough.
-            events: mpsc::channel(1).0,
-            requirement: self.workshop.requirement,
-            door: Some(Door::Own {
-                port: PORT,
-                answer: Box::new(move |listener: TcpListener| Box::pin(answering.serve(listener))),
-            }),
-        };
-        let cgroups = self.workshop.cgroups;
-        let result = run::run(jail, None, cgroups, &step, surface, cancelled)
+        let surface = Surface::silent(self.workshop.requirement);
+        let result = run::run(self.workshop.provider, &step, surface, cancelled)
             .await
             .map_err(cell)?;
         let trouble = gateway.log().trouble.first().cloned();

@@ -37,9 +37,9 @@ impl Job<'_> {
         })
     }
 
-    /// The installer in the runtime's own folder, which the plan's cells see anyway.
+    /// The installer in the runtime's own folder, which its cells see anyway.
     fn beside<'a>(&self, installer: &'a Installer) -> Option<Tool<'a>> {
-        let runtime = &self.plan.runtime;
+        let runtime = &self.packages.runtime;
         let own = runtime.path.with_file_name(&installer.tool);
         let program = Path::new(&runtime.program).with_file_name(&installer.tool);
         (installer.beside && own.is_file()).then(|| Tool {

@@ -6,13 +6,13 @@ const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(300);
 
 #[derive(Default)]
-pub struct Rest {
+pub struct Backoff {
     /// One after the other.
     failures: u32,
     until: Option<Instant>,
 }
 
-impl Rest {
+impl Backoff {
     pub fn lasts(&self, now: Instant) -> bool {
         self.until.is_some_and(|end| now < end)
     }
@@ -35,19 +35,19 @@ mod tests {
 
     #[test]
     fn a_pool_that_fails_is_tried_again_and_less_often_each_time() {
-        let (mut rest, mut now) = (Rest::default(), Instant::now());
+        let (mut backoff, mut now) = (Backoff::default(), Instant::now());
         let mut pauses = Vec::new();
         for _ in 0..20 {
-            assert!(!rest.lasts(now));
-            rest.note(now, false);
-            let pause = (1..=400).find(|&n| !rest.lasts(now + Duration::from_secs(n)));
+            assert!(!backoff.lasts(now));
+            backoff.note(now, false);
+            let pause = (1..=400).find(|&n| !backoff.lasts(now + Duration::from_secs(n)));
             pauses.push(pause.expect("it ends"));
             now += LONGEST;
         }
         assert_eq!(pauses[..4], [1, 2, 4, 8]);
         assert_eq!(pauses[19], 300);
-        rest.note(now, true);
-        rest.note(now, false);
-        assert!(!rest.lasts(now + FIRST), "one that worked begins anew");
+        backoff.note(now, true);
+        backoff.note(now, false);
+        assert!(!backoff.lasts(now + FIRST), "one that worked begins anew");
     }
 }

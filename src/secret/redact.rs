@@ -1,18 +1,18 @@
 //! Taking secrets out of what comes back: each value becomes its placeholder, also where
 //! it arrives in pieces.
 
-use crate::plan::Secret;
+use super::Secret;
 
 /// Replaces values in a stream of bytes.
 #[derive(Debug, Clone)]
-pub struct Scrubber {
+pub struct Redactor {
     /// What to find and what to write, longest first.
     pairs: Vec<(Vec<u8>, Vec<u8>)>,
     /// The beginning of a value, perhaps: it is not passed on before that is known.
     held: Vec<u8>,
 }
 
-impl Scrubber {
+impl Redactor {
     /// `None` if there is nothing to look for.
     pub fn new(secrets: &[Secret]) -> Option<Self> {
         let pair = |secret: &Secret| {
@@ -77,7 +77,7 @@ impl Scrubber {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Hidden;
+    use crate::secret::Hidden;
 
     #[test]
     fn a_value_is_replaced_wherever_the_stream_is_cut() {
@@ -93,7 +93,7 @@ mod tests {
             secret("sesame open", "<2>"),
             secret("aab", "<3>"),
         ];
-        let scrubber = Scrubber::new(&secrets).unwrap();
+        let scrubber = Redactor::new(&secrets).unwrap();
         let text = b"x sesame open, sesam, sesame! aaab sesa";
         let expected = b"x <2>, sesam, <1>! a<3> sesa";
         assert_eq!(scrubber.clean(text), expected);
@@ -114,6 +114,6 @@ mod tests {
                 assert_eq!(out, expected);
             }
         }
-        assert!(Scrubber::new(&[secret("", "<1>")]).is_none());
+        assert!(Redactor::new(&[secret("", "<1>")]).is_none());
     }
 }

@@ -1,0 +1,70 @@
+//! Why there is no cell for a program, or not what was wanted of one.
+
+use std::borrow::Cow;
+use std::io;
+
+use jail::JailError;
+
+use super::PlaceError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum CellError {
+    #[error(transparent)]
+    Jail(#[from] JailError),
+
+    #[error("this host cannot build a wall that the run needs: {name}: {detail}")]
+    Wall { name: &'static str, detail: String },
+
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+
+    #[error("could not fetch what was built: {0}")]
+    Collect(io::Error),
+
+    #[error("the cell was lost while it was being made")]
+    Lost,
+
+    #[error("the cell took too long to be made")]
+    Slow,
+
+    #[error("could not make a pipe: {0}")]
+    Pipe(io::Error),
+
+    #[error("could not listen on the program's loopback: {0}")]
+    Loopback(io::Error),
+
+    #[error("could not start a thread: {0}")]
+    Thread(io::Error),
+}
+
+impl CellError {
+    /// Whether a cell was lost on the way, so that trying again may help.
+    pub fn is_lost(&self) -> bool {
+        let gone = |error: &JailError| matches!(error, JailError::SpawnerGone);
+        match self {
+            Self::Lost | Self::Slow => true,
+            Self::Jail(error) => gone(error),
+            _ => false,
+        }
+    }
+
+    /// What the caller can do about it, in one imperative sentence.
+    pub fn hint(&self) -> Option<Cow<'static, str>> {
+        let fixed = match self {
+            Self::Jail(error) => error.hint(),
+            Self::Wall { .. } => Some(
+                "Mend it (`hotcell doctor` says how), or accept a weaker sandbox with `--allow-reduced`.",
+            ),
+            Self::Lost | Self::Slow => Some("Try again; if it stays so, run `hotcell doctor`."),
+            Self::Pipe(_) | Self::Loopback(_) => {
+                Some("Raise the limit on open files (`ulimit -n`).")
+            }
+            Self::Thread(_) => {
+                Some("Raise the limit on processes of this user (`ulimit -u`), or stop some.")
+            }
+            Self::Place(error) => error.hint(),
+            Self::Collect(_) => None,
+        };
+        fixed.map(Cow::Borrowed)
+    }
+}

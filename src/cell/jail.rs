@@ -1,0 +1,244 @@
+//! Cells of our own jail: the kernel's namespaces and filters, no daemon, no root.
+//!
+//! Owns the [`Host`], one [`Jail`] for each view that cells have been shown, and the warm pools. What a program is, or who wants it, is
+//! not known here.
+
+mod prestarted;
+mod running;
+mod setup;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use jail::{Host, Jail, JailError, Limits, Policy, View, Zygote};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+
+use super::pool::{Budget, Pool, Size, Taken};
+use super::{Boxed, Cell, CellError, Launch, Prestart, Provider, Start};
+use prestarted::ZygoteMaker;
+use running::JailCell;
+use setup::{AsyncCell, Program};
+
+/// What the callers of a server may know of each other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// They are one, or as good as one: pre-started runtimes are copies of each other, with
+    /// the same addresses and the same secret of their hashes.
+    #[default]
+    Shared,
+    /// Every runtime is started for itself.
+    Separate,
+}
+
+/// How sandboxes are pre-started.
+#[derive(Debug, Clone)]
+pub struct Warming {
+    /// How many are kept ready for each runtime.
+    pub size: usize,
+    pub trust: Trust,
+    /// Their limits: a program with others gets a new cell.
+    pub limits: Limits,
+}
+
+/// Starts programs in cells of the jail.
+#[derive(Default)]
+pub struct JailProvider {
+    /// Opened when the first cell is needed.
+    host: Mutex<Option<Arc<Host>>>,
+    jails: Mutex<HashMap<View, Arc<Jail>>>,
+    warming: Option<Warming>,
+    pools: Mutex<HashMap<PoolKey, Arc<Pool<ZygoteMaker>>>>,
+    budget: OnceLock<Arc<Budget>>,
+    /// The zygotes' library as a memfd, if it could be made.
+    library: OnceLock<Option<Arc<OwnedFd>>>,
+}
+
+/// What the sandboxes of one pool have in common.
+type PoolKey = (View, Zygote);
+
+impl JailProvider {
+    /// One that already starts what most cells need: those that see `/usr` alone. For the first thread of a process, which must live
+    /// as long as this.
+    pub fn early() -> Self {
+        let provider = Self::default();
+        // Whether it worked is asked again when it is needed.
+        if let Ok((host, jail)) = Host::open_early() {
+            *lock(&provider.host) = Some(host);
+            lock(&provider.jails).insert(View::default(), Arc::new(jail));
+        }
+        provider
+    }
+
+    /// Has sandboxes pre-started for programs to come.
+    pub fn with_warming(self, warming: Warming) -> Self {
+        let warming = Some(warming);
+        Self { warming, ..self }
+    }
+
+    fn host(&self) -> Result<Arc<Host>, JailError> {
+        let mut host = lock(&self.host);
+        if let Some(host) = &*host {
+            return Ok(host.clone());
+        }
+        Ok(host.insert(Arc::new(Host::open()?)).clone())
+    }
+
+    /// The jail whose cells see this.
+    fn jail(&self, view: &View) -> Result<Arc<Jail>, JailError> {
+        let mut jails = lock(&self.jails);
+        if let Some(jail) = jails.get(view) {
+            return Ok(jail.clone());
+        }
+        let jail = Arc::new(Jail::new(self.host()?, view.clone()));
+        jails.insert(view.clone(), jail.clone());
+        Ok(jail)
+    }
+
+    /// The pool whose sandboxes could run this.
+    fn pool(
+        &self,
+        launch: &Launch,
+        has_input: bool,
+    ) -> Result<Option<Arc<Pool<ZygoteMaker>>>, JailError> {
+        let (Some(warming), Some(prestart)) = (&self.warming, &launch.prestart) else {
+            return Ok(None);
+        };
+        if launch.loopback.is_some() && !prestart.listens {
+            return Ok(None);
+        }
+        let Some(library) = self.library.get_or_init(library) else {
+            return Ok(None);
+        };
+        let host = self.host()?;
+        let zygote = Zygote {
+            fresh: prestart.zygote.fresh || warming.trust == Trust::Separate,
+            has_input,
+            ..prestart.zygote.clone()
+        };
+        let key = (launch.view.clone(), zygote);
+        let mut pools = lock(&self.pools);
+        if let Some(pool) = pools.get(&key) {
+            return Ok(Some(pool.clone()));
+        }
+        let (view, zygote) = key.clone();
+        let size = Size {
+            ready: warming.size,
+            own_memory: zygote.fresh.then_some(prestart.weight),
+        };
+        let maker = ZygoteMaker {
+            jail: Arc::new(Jail::of_zygote(host, view, zygote, library.clone())),
+            policy: prestarted_policy(warming, prestart),
+            has_input,
+        };
+        let budget = self.budget.get_or_init(|| Arc::new(Budget::of_host()));
+        let pool = Pool::new(maker, budget.clone(), size);
+        Ok(Some(pools.entry(key).or_insert(pool).clone()))
+    }
+
+    async fn start_program(&self, start: Start<'_>) -> Result<JailCell, CellError> {
+        let host = self.host()?;
+        let program = Program {
+            launch: start.launch,
+            requirement: start.requirement,
+            cgroups: host.cgroups(),
+        };
+        let pool = self.pool(start.launch, start.has_input)?;
+        let (taken, refill) = pool.and_then(|pool| pool.take()).unzip();
+        let started = match taken {
+            Some(Taken::Ready(ready)) => program.start_in(*ready).await?,
+            Some(Taken::OnDemand(pool)) => {
+                let started = async {
+                    let (cell, streams) = pool.0.maker.spawn(false).await?;
+                    program.start(cell, streams, prelude(start.launch)).await
+                };
+                match started.await {
+                    Err(slow @ CellError::Slow) => return Err(slow),
+                    // If not from there, then in a new cell: no byte of it ran.
+                    started => started.ok(),
+                }
+            }
+            None => None,
+        };
+        let started = match started {
+            Some(started) => started,
+            None => {
+                let jail = self.jail(&start.launch.view)?;
+                let policy = policy(start.launch);
+                let (cell, streams) = AsyncCell::spawn(jail, &policy, start.has_input).await?;
+                program.start(cell, streams, "").await?
+            }
+        };
+        Ok(JailCell::new(started, refill))
+    }
+}
+
+impl Provider for JailProvider {
+    fn start<'a>(&'a self, start: Start<'a>) -> Boxed<'a, Result<Box<dyn Cell>, CellError>> {
+        Box::pin(async move {
+            let cell: Box<dyn Cell> = Box::new(self.start_program(start).await?);
+            Ok(cell)
+        })
+    }
+
+    fn prestart(&self, launch: &Launch) -> Result<(), CellError> {
+        if let Some(pool) = self.pool(launch, false)? {
+            pool.keep();
+        }
+        Ok(())
+    }
+
+    fn prepare(&self, view: &View) -> Result<(), CellError> {
+        Ok(self.jail(view)?.start()?)
+    }
+
+    fn settle(&self) {
+        if let Some(host) = &*lock(&self.host) {
+            host.settle();
+        }
+    }
+}
+
+fn policy(launch: &Launch) -> Policy {
+    Policy {
+        argv: launch.argv.iter().map(Into::into).collect(),
+        env: launch.env_words(),
+        limits: launch.limits.clone(),
+        listen: launch.loopback.as_ref().map(|it| it.port),
+        waits: false,
+    }
+}
+
+/// Of sandboxes whose program is yet to come.
+fn prestarted_policy(warming: &Warming, prestart: &Prestart) -> Policy {
+    Policy {
+        argv: Vec::new(),
+        env: Vec::new(),
+        limits: warming.limits.clone(),
+        listen: prestart.listens.then_some(crate::loopback::PORT),
+        waits: true,
+    }
+}
+
+fn prelude(launch: &Launch) -> &str {
+    let prestart = launch.prestart.as_ref();
+    prestart.map_or("", |prestart| &prestart.prelude)
+}
+
+/// The library of every zygote, as a file without a name.
+fn library() -> Option<Arc<OwnedFd>> {
+    const BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/zygote.so"));
+    let file = memfd_create("zygote", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).ok()?;
+    let mut file = File::from(file);
+    file.write_all(BYTES).ok()?;
+    // SECURITY: cells map it, and are not to change it for each other.
+    let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    fcntl_add_seals(&file, seals).ok()?;
+    Some(Arc::new(file.into()))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

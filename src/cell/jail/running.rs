@@ -1,0 +1,115 @@
+//! A cell of the jail whose program runs.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use jail::JailError;
+use jail::cgroup::Usage;
+
+use super::prestarted::ZygoteMaker;
+use super::setup::{AsyncCell, Started};
+use crate::cell::pool::Refill;
+use crate::cell::workspace::{collect, export};
+use crate::cell::{Boxed, Cell, CellError, Event, Isolation, Streams};
+use crate::request::{CellPath, InputFile};
+
+pub struct JailCell {
+    cell: AsyncCell,
+    streams: Option<Streams>,
+    isolation: Isolation,
+    /// Dropped last: the pool is filled when the run needs the processors no more.
+    _refill: Option<Refill<ZygoteMaker>>,
+}
+
+impl JailCell {
+    pub fn new(started: Started, refill: Option<Refill<ZygoteMaker>>) -> Self {
+        Self {
+            cell: started.cell,
+            streams: Some(started.streams),
+            isolation: started.isolation,
+            _refill: refill,
+        }
+    }
+
+    async fn wait(&mut self) -> Result<Event, CellError> {
+        loop {
+            match self.cell.next_event().await {
+                Ok(jail::Event::Exited(exit)) => return Ok(Event::Exited(exit)),
+                // It got no further than exec: no byte of it ran.
+                Ok(jail::Event::Failed(failed)) => return Err(JailError::from(failed).into()),
+                Ok(jail::Event::Gone) | Err(_) => return Ok(Event::Gone),
+                Ok(jail::Event::Ready { .. } | jail::Event::Locked { .. }) => {}
+            }
+        }
+    }
+
+    /// Does something with the workspace, in a thread that may block. It outlives the program as long as it is held.
+    async fn with_workspace<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(OwnedFd) -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let workspace = self.cell.inner.workspace();
+        let workspace = workspace.ok_or(io::ErrorKind::NotFound)?;
+        let workspace = workspace.try_clone_to_owned()?;
+        let done = tokio::task::spawn_blocking(move || work(workspace)).await;
+        done.map_err(io::Error::other)?
+    }
+}
+
+impl Cell for JailCell {
+    fn take_streams(&mut self) -> Option<Streams> {
+        self.streams.take()
+    }
+
+    fn next_event(&mut self) -> Boxed<'_, Result<Event, CellError>> {
+        Box::pin(self.wait())
+    }
+
+    fn place<'a>(&'a self, files: &'a [InputFile]) -> Boxed<'a, Result<(), CellError>> {
+        Box::pin(self.cell.place(files))
+    }
+
+    fn collect<'a>(
+        &'a self,
+        folder: &'a CellPath,
+        most: u64,
+    ) -> Boxed<'a, io::Result<Vec<InputFile>>> {
+        let folder = folder.clone();
+        Box::pin(self.with_workspace(move |it| collect(it.as_fd(), &folder, most)))
+    }
+
+    fn export<'a>(
+        &'a self,
+        folder: &'a CellPath,
+        to: &'a Path,
+        most: u64,
+    ) -> Boxed<'a, io::Result<u64>> {
+        let (folder, to) = (folder.clone(), to.to_owned());
+        Box::pin(self.with_workspace(move |it| export(it.as_fd(), &folder, &to, most)))
+    }
+
+    fn take_listener(&mut self) -> Option<OwnedFd> {
+        self.cell.inner.take_door()
+    }
+
+    fn usage(&self) -> Usage {
+        self.cell.inner.usage()
+    }
+
+    fn freeze(&self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn thaw(&self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn kill(&self) {
+        self.cell.inner.kill();
+    }
+
+    fn isolation(&self) -> &Isolation {
+        &self.isolation
+    }
+}

@@ -1,0 +1,198 @@
+//! From a cell that is asked for to a program that was started: its files placed, its walls checked.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jail::cgroup::Cgroups;
+use jail::{Event, Jail, JailError, Policy};
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+use super::prestarted::Prestarted;
+use crate::cell::workspace::place;
+use crate::cell::{CellError, Isolation, Launch, Requirement, Streams};
+use crate::request::{FileSource, InputFile};
+
+/// How long a cell may take to build its walls. Far above what it takes: this
+/// only ends a wait for something that is stuck.
+const SETUP: Duration = Duration::from_secs(20);
+/// Files of less are written sooner than a thread is found for them.
+const FEW_BYTES: usize = 1 << 16;
+
+/// A cell of the jail whose events can be waited for without a thread. Dropping it ends everything in it.
+pub struct AsyncCell {
+    // The status socket once more, only to be told when it is readable.
+    readiness: UnixStream,
+    pub inner: jail::Cell,
+}
+
+impl AsyncCell {
+    /// Asks for a cell, with its streams.
+    pub async fn spawn(
+        jail: Arc<Jail>,
+        policy: &Policy,
+        has_input: bool,
+    ) -> Result<(Self, Streams), CellError> {
+        let (streams, theirs) = Streams::make(has_input).map_err(CellError::Pipe)?;
+        if !jail.is_started() {
+            let jail = jail.clone();
+            let started = tokio::task::spawn_blocking(move || jail.start()).await;
+            started.unwrap_or(Err(JailError::SpawnerGone))?;
+        }
+        let inner = jail.spawn(policy, theirs)?;
+        let status = inner.status().ok_or(JailError::SpawnerGone)?;
+        let readiness = watch(status).map_err(JailError::Talk)?;
+        Ok((Self { readiness, inner }, streams))
+    }
+
+    /// Waits for the next thing the cell says. Cancel safe.
+    pub async fn next_event(&mut self) -> io::Result<Event> {
+        loop {
+            self.readiness.readable().await?;
+            let inner = &mut self.inner;
+            let nothing = io::ErrorKind::WouldBlock;
+            let event = self.readiness.try_io(Interest::READABLE, || {
+                inner.next_event()?.ok_or(nothing.into())
+            });
+            match event {
+                Err(error) if error.kind() == nothing => {}
+                event => return event,
+            }
+        }
+    }
+
+    /// Writes files into its workspace.
+    pub async fn place(&self, files: &[InputFile]) -> Result<(), CellError> {
+        let workspace = self.inner.workspace().ok_or(CellError::Lost)?;
+        let uid = self.inner.uid();
+        if files.iter().map(size).fold(0, usize::saturating_add) < FEW_BYTES {
+            return Ok(place(workspace, uid, files)?);
+        }
+        let workspace = workspace.try_clone_to_owned().map_err(CellError::Pipe)?;
+        let files = files.to_vec();
+        let placed = tokio::task::spawn_blocking(move || place(workspace.as_fd(), uid, &files));
+        Ok(placed.await.map_err(|_| CellError::Lost)??)
+    }
+}
+
+fn watch(status: BorrowedFd<'_>) -> io::Result<UnixStream> {
+    let status = std::os::unix::net::UnixStream::from(status.try_clone_to_owned()?);
+    status.set_nonblocking(true)?;
+    UnixStream::from_std(status)
+}
+
+fn size(file: &InputFile) -> usize {
+    match &file.source {
+        FileSource::Bytes(bytes) => bytes.len(),
+        FileSource::EmptyFolder | FileSource::Link(_) => 0,
+        FileSource::HostFile(_) | FileSource::HostFolder(_) => usize::MAX,
+    }
+}
+
+/// A cell that has been told to start its program.
+pub struct Started {
+    pub cell: AsyncCell,
+    pub streams: Streams,
+    pub isolation: Isolation,
+}
+
+/// What is to be started.
+pub struct Program<'a> {
+    pub launch: &'a Launch,
+    pub requirement: Requirement,
+    pub cgroups: &'a Cgroups,
+}
+
+impl Program<'_> {
+    /// Has a cell that builds its walls start the program. An error means that it did not.
+    pub async fn start(
+        &self,
+        mut cell: AsyncCell,
+        streams: Streams,
+        prelude: &str,
+    ) -> Result<Started, CellError> {
+        let ready = self.make_ready(&mut cell, prelude);
+        let isolation = timeout(SETUP, ready).await.map_err(|_| CellError::Slow)??;
+        Ok(Started {
+            cell,
+            streams,
+            isolation,
+        })
+    }
+
+    /// Has a pre-started sandbox start the program. `None` if it died while it waited.
+    pub async fn start_in(&self, prestarted: Prestarted) -> Result<Option<Started>, CellError> {
+        let Prestarted {
+            mut cell,
+            streams,
+            missing,
+            landlock,
+            seccomp,
+        } = prestarted;
+        let isolation = Isolation::new(&missing, landlock, seccomp, self.cgroups);
+        self.check(&isolation)?;
+        let prelude = super::prelude(self.launch);
+        if self.fill(&mut cell, prelude).await?.is_err() {
+            return Ok(None);
+        }
+        Ok(Some(Started {
+            cell,
+            streams,
+            isolation,
+        }))
+    }
+
+    /// Fills the cell's workspace while it builds its walls, checks those, and lets it go.
+    async fn make_ready(
+        &self,
+        cell: &mut AsyncCell,
+        prelude: &str,
+    ) -> Result<Isolation, CellError> {
+        let mut missing = None;
+        loop {
+            match cell.next_event().await.map_err(JailError::Talk)? {
+                Event::Ready { missing: found } => {
+                    self.check(&Isolation::before_lock(&found, self.cgroups))?;
+                    missing = Some(found);
+                    // It waits by itself for the walls that are still to come.
+                    // One that has failed meanwhile says why in its next event.
+                    let _ = self.fill(cell, prelude).await?;
+                }
+                Event::Locked { landlock, seccomp } => {
+                    let missing = missing.ok_or(CellError::Lost)?;
+                    let isolation = Isolation::new(&missing, landlock, seccomp, self.cgroups);
+                    self.check(&isolation)?;
+                    return Ok(isolation);
+                }
+                Event::Failed(failed) => return Err(JailError::from(failed).into()),
+                Event::Exited(_) | Event::Gone => return Err(CellError::Lost),
+            }
+        }
+    }
+
+    /// Places the launch's files, closes what it has no use for, and sends the start message; whether that could be sent.
+    async fn fill(&self, cell: &mut AsyncCell, prelude: &str) -> Result<io::Result<()>, CellError> {
+        cell.place(&self.launch.files).await?;
+        // Held only for what is to be fetched from it.
+        if !self.launch.wants_files() {
+            cell.inner.close_folders();
+        }
+        if self.launch.loopback.is_none() {
+            drop(cell.inner.take_door());
+        }
+        Ok(cell.inner.go(self.requirement.go(), prelude))
+    }
+
+    fn check(&self, isolation: &Isolation) -> Result<(), CellError> {
+        match isolation.lacks(self.requirement) {
+            None => Ok(()),
+            Some(wall) => Err(CellError::Wall {
+                name: wall.name,
+                detail: wall.detail.clone(),
+            }),
+        }
+    }
+}

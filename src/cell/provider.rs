@@ -1,0 +1,96 @@
+//! Where cells come from, and what can be done with one: the two traits that everything above uses.
+//!
+//! A provider knows how its walls are built; nothing above it does. What a cell says of itself is as true as its provider can make it: how a
+//! program ended comes from the kernel, never from the program.
+
+use std::future::Future;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::pin::Pin;
+
+use jail::cgroup::Usage;
+use jail::{Exit, View};
+
+use super::{CellError, Isolation, Launch, Requirement, Streams};
+use crate::request::{CellPath, InputFile};
+
+pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Starts programs in cells.
+pub trait Provider: Send + Sync {
+    /// Makes a cell, or takes a pre-started one that fits, places the launch's files in it, checks its walls and starts the program.
+    ///
+    /// An error means that no byte of the program ran. Dropping the future ends the cell.
+    fn start<'a>(&'a self, start: Start<'a>) -> Boxed<'a, Result<Box<dyn Cell>, CellError>>;
+
+    /// Has sandboxes pre-started for launches like this one, if any can be. Returns at once.
+    fn prestart(&self, launch: &Launch) -> Result<(), CellError>;
+
+    /// Does beforehand what all cells with this view need. Blocks.
+    fn prepare(&self, view: &View) -> Result<(), CellError>;
+
+    /// Waits until nothing runs any more in cells that were dropped. Blocks.
+    fn settle(&self);
+}
+
+/// One program to be started.
+pub struct Start<'a> {
+    pub launch: &'a Launch,
+    /// Whether its standard input is a pipe; else it is empty.
+    pub has_input: bool,
+    pub requirement: Requirement,
+}
+
+/// A cell whose program has been started. Dropping it ends everything in it.
+pub trait Cell: Send + Sync {
+    /// Our ends of the program's standard streams; once.
+    fn take_streams(&mut self) -> Option<Streams>;
+
+    /// Waits for what happens next. Cancel safe.
+    fn next_event(&mut self) -> Boxed<'_, Result<Event, CellError>>;
+
+    /// Writes files into the workspace.
+    fn place<'a>(&'a self, files: &'a [InputFile]) -> Boxed<'a, Result<(), CellError>>;
+
+    /// The regular files below a folder of the workspace, of `most` bytes together.
+    fn collect<'a>(
+        &'a self,
+        folder: &'a CellPath,
+        most: u64,
+    ) -> Boxed<'a, io::Result<Vec<InputFile>>>;
+
+    /// Copies a folder of the workspace into an empty one of the host; how many bytes that were, of `most`.
+    fn export<'a>(
+        &'a self,
+        folder: &'a CellPath,
+        to: &'a Path,
+        most: u64,
+    ) -> Boxed<'a, io::Result<u64>>;
+
+    /// The socket that listens at the launch's loopback port; once.
+    fn take_listener(&mut self) -> Option<OwnedFd>;
+
+    /// What it uses now and has used.
+    fn usage(&self) -> Usage;
+
+    /// Stops every process of it until [`thaw`](Self::thaw).
+    fn freeze(&self) -> io::Result<()>;
+
+    fn thaw(&self) -> io::Result<()>;
+
+    /// Ends every process of it.
+    fn kill(&self);
+
+    /// Which walls stand around it.
+    fn isolation(&self) -> &Isolation;
+}
+
+/// What happens to a program that was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// It ended, as the kernel says.
+    Exited(Exit),
+    /// Its cell is gone and has not said how it ended.
+    Gone,
+}

@@ -1,0 +1,34 @@
+//! Our ends of a program's standard streams.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::pipe::{PipeFlags, pipe_with};
+use tokio::net::unix::pipe;
+
+pub struct Streams {
+    pub stdin: Option<pipe::Sender>,
+    pub stdout: pipe::Receiver,
+    pub stderr: pipe::Receiver,
+}
+
+impl Streams {
+    /// Makes them; with the program's ends. Without input its standard input is empty.
+    pub fn make(has_input: bool) -> io::Result<(Self, [OwnedFd; 3])> {
+        let (stdin, feeding) = if has_input {
+            let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+            (reader, Some(writer))
+        } else {
+            (std::fs::File::open("/dev/null")?.into(), None)
+        };
+        let (stdout, stdout_theirs) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (stderr, stderr_theirs) = pipe_with(PipeFlags::CLOEXEC)?;
+        // Only our ends become non-blocking: the flag belongs to each end alone.
+        let ours = Self {
+            stdin: feeding.map(pipe::Sender::from_owned_fd).transpose()?,
+            stdout: pipe::Receiver::from_owned_fd(stdout)?,
+            stderr: pipe::Receiver::from_owned_fd(stderr)?,
+        };
+        Ok((ours, [stdin, stdout_theirs, stderr_theirs]))
+    }
+}

@@ -1,0 +1,93 @@
+//! Why a request was refused, or a program never got its chance.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::cell::CellError;
+use crate::config::{BeyondCeiling, ConfigError};
+use crate::fetch::FetchError;
+use crate::language::{LanguageError, MissingRuntime, UnsupportedPlatform};
+use crate::packages::{BadWish, PackageError};
+use crate::request::RequestError;
+use crate::servers::UnknownServer;
+
+/// Why a program never got its chance.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Cell(#[from] CellError),
+
+    #[error("could not make a certificate for the egress proxy: {0}")]
+    Certificate(crate::egress::CertificateError),
+
+    #[error(transparent)]
+    Packages(Box<PackageError>),
+}
+
+impl StartError {
+    /// What the caller can do about it, in one imperative sentence.
+    pub fn hint(&self) -> Option<Cow<'static, str>> {
+        match self {
+            Self::Cell(error) => error.hint(),
+            Self::Certificate(_) => None,
+            Self::Packages(error) => error.hint().map(Cow::Owned),
+        }
+    }
+}
+
+/// Why a request cannot be run as it is. Nothing was executed.
+#[derive(Debug, thiserror::Error)]
+pub enum Rejected {
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    #[error(transparent)]
+    Language(#[from] LanguageError),
+    #[error(transparent)]
+    Runtime(#[from] MissingRuntime),
+    #[error("{}, and it could not be fetched: {}", .0.0, .0.1)]
+    Fetch(Box<(MissingRuntime, FetchError)>),
+    #[error(transparent)]
+    Platform(#[from] UnsupportedPlatform),
+    #[error(transparent)]
+    Wish(#[from] BadWish),
+    #[error(transparent)]
+    Network(#[from] BeyondCeiling),
+    #[error(transparent)]
+    Server(#[from] UnknownServer),
+    #[error(transparent)]
+    Config(Arc<ConfigError>),
+}
+
+impl Rejected {
+    /// A stable word for the reason.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Request(_) | Self::Wish(_) => "invalid_request",
+            Self::Language(LanguageError::Undetected { .. }) => "ambiguous_language",
+            Self::Language(LanguageError::NoEngine { .. }) => "missing_runtime",
+            Self::Language(_) => "unknown_language",
+            Self::Runtime(_) | Self::Fetch(_) => "missing_runtime",
+            Self::Platform(_) => "unsupported_platform",
+            Self::Network(_) => "denied",
+            Self::Server(_) => "unknown_server",
+            Self::Config(_) => "config",
+        }
+    }
+
+    /// What the caller can do about it, in one imperative sentence.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Request(error) => error.hint(),
+            Self::Language(error) => error.hint(),
+            Self::Runtime(error) => error.hint(),
+            Self::Fetch(both) => both.1.hint().or_else(|| both.0.hint()),
+            Self::Platform(_) => None,
+            Self::Wish(_) => {
+                Some("Name packages as their registry does, as in `requests>=2`.".to_owned())
+            }
+            Self::Network(beyond) => Some(beyond.hint()),
+            Self::Server(unknown) => Some(unknown.hint()),
+            Self::Config(_) => Some(ConfigError::HINT.to_owned()),
+        }
+    }
+}

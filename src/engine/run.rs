@@ -1,0 +1,214 @@
+//! Running a plan: its packages installed, its program built, its network opened, then the program itself.
+
+use std::borrow::Cow;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use super::{Engine, StartError};
+use crate::cell::{Isolation, Launch, Requirement};
+use crate::compile::{Built, Cells, Compiled};
+use crate::egress::{self, Authority, Proxy};
+use crate::loopback::PORT;
+use crate::packages::{Installed, PackageError, PackagePlan, Readied, Refused, Workshop};
+use crate::plan::{Build, RunPlan};
+use crate::run::{self, Captured, Ended, Outcome, OutputEvent, Spent, Stream, Surface};
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct RunResult {
+    pub outcome: Outcome,
+    pub stdout: Captured,
+    pub stderr: Captured,
+    pub duration: Duration,
+    pub spent: Spent,
+    pub isolation: Isolation,
+    /// What it asked of its network, if it had one.
+    pub network: Option<egress::Report>,
+    /// What became of the compile step, if the plan had one.
+    pub compiled: Option<Compiled>,
+    /// The packages that it had.
+    pub packages: Option<Box<Installed>>,
+    /// Imports that nothing was installed for.
+    pub refused: Vec<Refused>,
+}
+
+impl RunResult {
+    fn new(plan: &RunPlan, ended: Ended) -> Self {
+        let outcome = match ended.outcome {
+            Outcome::Exited { code: 1.., .. } | Outcome::Signaled { .. }
+                // A runtime that met the limit first says so in its own words.
+                if plan.failure.ran_out_of_memory(&ended.stderr.tail()) =>
+            {
+                Outcome::OutOfMemory
+            }
+            outcome => outcome,
+        };
+        Self {
+            outcome,
+            stdout: ended.stdout,
+            stderr: ended.stderr,
+            duration: ended.duration,
+            spent: ended.spent,
+            isolation: ended.isolation,
+            network: None,
+            compiled: None,
+            packages: None,
+            refused: Vec::new(),
+        }
+    }
+}
+
+/// What a plan's packages make of it.
+struct Furnished<'a> {
+    launch: Cow<'a, Launch>,
+    build: Option<Cow<'a, Build>>,
+    packages: Option<Box<Installed>>,
+    refused: Vec<Refused>,
+}
+
+impl<'a> Furnished<'a> {
+    fn without(plan: &'a RunPlan, refused: Vec<Refused>) -> Self {
+        Self {
+            launch: Cow::Borrowed(&plan.launch),
+            build: plan.build.as_ref().map(Cow::Borrowed),
+            packages: None,
+            refused,
+        }
+    }
+
+    fn with(plan: &RunPlan, packages: &PackagePlan, installed: Box<Installed>) -> Self {
+        let (launch, build) = plan.with_packages(packages, &installed.set);
+        Self {
+            launch: Cow::Owned(launch),
+            build: build.map(Cow::Owned),
+            packages: Some(installed),
+            refused: Vec::new(),
+        }
+    }
+}
+
+impl Engine {
+    /// Runs a plan in a cell until it ends or `cancelled` does.
+    pub async fn run(
+        &self,
+        plan: &RunPlan,
+        surface: Surface,
+        cancelled: impl Future<Output = ()>,
+    ) -> Result<RunResult, StartError> {
+        let mut cancelled = std::pin::pin!(cancelled);
+        let furnished = match &plan.packages {
+            None => Furnished::without(plan, Vec::new()),
+            Some(packages) => {
+                let (walls, events) = (surface.requirement, surface.events.clone());
+                let install = self.install(packages, walls, events, cancelled.as_mut());
+                match install.await? {
+                    Readied::Ended(ended) => return Ok(RunResult::new(plan, *ended)),
+                    Readied::Without(refused) => Furnished::without(plan, refused),
+                    Readied::With(installed) => Furnished::with(plan, packages, installed),
+                }
+            }
+        };
+        let Furnished {
+            launch,
+            build,
+            packages,
+            refused,
+        } = furnished;
+        let (launch, compiled) = match build {
+            None => (launch, None),
+            Some(build) => {
+                let cells = Cells {
+                    provider: &*self.provider,
+                    requirement: surface.requirement,
+                };
+                let built = self.builder.build(&build, cells, cancelled.as_mut());
+                match built.await? {
+                    Built::Failed(ended, compiled) => {
+                        let event = OutputEvent {
+                            stream: Stream::Stderr,
+                            bytes: ended.stderr.to_text().into_bytes(),
+                        };
+                        // Nobody listening is fine.
+                        let _ = surface.events.send(event).await;
+                        return Ok(RunResult {
+                            compiled: Some(compiled),
+                            packages,
+                            refused,
+                            ..RunResult::new(plan, *ended)
+                        });
+                    }
+                    Built::Ready(folder, files, compiled) => {
+                        let launch = launch.into_owned().files([folder]).files(files);
+                        (Cow::Owned(launch), Some(compiled))
+                    }
+                }
+            }
+        };
+        let (launch, proxy) = self.connect(plan, launch)?;
+        let ended = run::run(&*self.provider, &launch, surface, cancelled).await?;
+        Ok(RunResult {
+            network: proxy.map(|proxy| proxy.report()),
+            compiled,
+            packages,
+            refused,
+            ..RunResult::new(plan, ended)
+        })
+    }
+
+    /// Installs packages, and runs nothing.
+    pub async fn install<C: Future<Output = ()>>(
+        &self,
+        packages: &PackagePlan,
+        requirement: Requirement,
+        events: mpsc::Sender<OutputEvent>,
+        cancelled: Pin<&mut C>,
+    ) -> Result<Readied, StartError> {
+        let workshop = Workshop {
+            provider: &*self.provider,
+            requirement,
+            events,
+            around: &self.around,
+        };
+        let ready = self.packages.ready(packages, &workshop, cancelled);
+        let fail = |error: PackageError| StartError::Packages(Box::new(error));
+        ready.await.map_err(fail)
+    }
+
+    /// Opens what the program may reach: the granted hosts, and the tools of upstream servers.
+    fn connect<'a>(
+        &self,
+        plan: &RunPlan,
+        launch: Cow<'a, Launch>,
+    ) -> Result<(Cow<'a, Launch>, Option<Arc<Proxy>>), StartError> {
+        let servers = self.servers.get().filter(|_| !plan.servers.is_empty());
+        let bridge = servers.map(|servers| servers.bridge(&plan.servers));
+        let Some(egress) = &plan.egress else {
+            let launch = match bridge {
+                None => launch,
+                Some(bridge) => Cow::Owned(launch.into_owned().serve(PORT, bridge)),
+            };
+            return Ok((launch, None));
+        };
+        let egress = egress.for_run();
+        let placeholder = |it: &crate::secret::Secret| (it.name.clone(), it.placeholder.clone());
+        let mut launch = launch
+            .into_owned()
+            .default_env(egress.secrets.iter().map(placeholder))
+            .secrets(egress.secrets.iter().cloned());
+        let mut authority = None;
+        if !egress.secrets.is_empty() {
+            let own = Authority::new().map_err(StartError::Certificate)?;
+            launch = launch
+                .files([own.bundle()])
+                .default_env(Authority::variables());
+            authority = Some(Arc::new(own));
+        }
+        let proxy = Arc::new(Proxy::new(egress, authority, bridge));
+        let launch = launch.serve(PORT, proxy.clone());
+        Ok((Cow::Owned(launch), Some(proxy)))
+    }
+}

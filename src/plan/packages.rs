@@ -1,0 +1,69 @@
+//! A program with its packages installed: what that adds to its launch, and to its build if it has one.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::{Build, RunPlan, build};
+use crate::cell::Launch;
+use crate::packages::{IN_CELL, PackagePlan, Set};
+use crate::request::{FileSource, InputFile};
+
+impl RunPlan {
+    /// The launch and the build of this program with a set of packages.
+    pub fn with_packages(&self, packages: &PackagePlan, set: &Set) -> (Launch, Option<Build>) {
+        let how = &packages.how;
+        let tree = format!("{IN_CELL}/{}", set.tree);
+        let file = self.source.as_str();
+        let fill = |text: &str| text.replace("{packages}", &tree).replace("{file}", file);
+        let variables = how.env.iter();
+        let variables: BTreeMap<String, String> = variables
+            .map(|(name, value)| (name.clone(), fill(value)))
+            .collect();
+        let link = |(path, to): (&_, &String)| InputFile {
+            path: Clone::clone(path),
+            source: FileSource::Link(fill(to).into()),
+            mode: 0o777,
+        };
+        let links = how.links.iter().map(|(path, to)| link((path, to)));
+
+        let mut launch = self.launch.clone();
+        let Some(mut build) = self.build.clone() else {
+            // A program that brings its own has its own.
+            let is_free = |link: &InputFile| {
+                let mut own = self.launch.files.iter();
+                !own.any(|file| file.is_in_the_way_of(link))
+            };
+            let links: Vec<InputFile> = links.filter(is_free).collect();
+            if let Some(prestart) = &mut launch.prestart {
+                prestart.prelude = format!("{}\n{}", fill(&how.wake), prestart.prelude);
+            }
+            add_variables(&mut launch.env, variables);
+            return (launch.files(links), None);
+        };
+        if !how.compile.is_empty() {
+            let tool = how.installers.iter().find(|it| it.beside);
+            let tool = tool.map_or("", |it| &it.tool);
+            let tool = Path::new(&self.runtime.program).with_file_name(tool);
+            let (tool, out) = (tool.to_string_lossy(), build::out());
+            let word = |word: &String| fill(word).replace("{tool}", &tool).replace("{out}", &out);
+            let steps = how.compile.iter();
+            build.steps = steps.map(|it| it.iter().map(word).collect()).collect();
+        }
+        build.extend(&self.launch.limits, how.timeout, how.memory);
+        add_variables(&mut build.more_env, variables);
+        // A compiler has ours, whatever the program brings.
+        let own = InputFile::from_bytes(self.source.clone(), []);
+        build.more_files = links.filter(|link| !own.is_in_the_way_of(link)).collect();
+        (launch, Some(build))
+    }
+}
+
+/// What the caller set stays, behind ours.
+fn add_variables(env: &mut BTreeMap<String, String>, variables: BTreeMap<String, String>) {
+    for (name, value) in variables {
+        let entry = env.entry(name);
+        entry
+            .and_modify(|own| *own = format!("{value}:{own}"))
+            .or_insert(value);
+    }
+}

@@ -1,0 +1,106 @@
+//! What ends a program, and how that is to be understood.
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use tokio::time::{MissedTickBehavior, interval_at, sleep_until};
+
+use super::capture::Ceiling;
+use super::outcome::{Outcome, Spent};
+use crate::cell::{Cell, CellError, Event, Exit, Limits, Usage};
+
+/// How often a cell's use is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A running cell and what is known of it.
+pub struct Watch<'a> {
+    cell: &'a mut dyn Cell,
+    limits: &'a Limits,
+    usage: Usage,
+    exit: Option<Exit>,
+}
+
+/// Why the watch was over.
+pub enum End {
+    Exited,
+    Gone,
+    Deadline,
+    Memory,
+    Output,
+    Cancelled,
+}
+
+impl<'a> Watch<'a> {
+    pub fn new(cell: &'a mut dyn Cell, limits: &'a Limits) -> Self {
+        Self {
+            cell,
+            limits,
+            usage: Usage::default(),
+            exit: None,
+        }
+    }
+
+    pub async fn until_end(
+        &mut self,
+        ceiling: &Ceiling,
+        deadline: Instant,
+        mut cancelled: impl Future<Output = ()> + Unpin,
+    ) -> Result<End, CellError> {
+        let mut look = interval_at(tokio::time::Instant::now() + LOOK, LOOK);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                event = self.cell.next_event() => return Ok(match event? {
+                    Event::Exited(exit) => {
+                        self.exit = Some(exit);
+                        End::Exited
+                    }
+                    Event::Gone => End::Gone,
+                }),
+                () = sleep_until(deadline.into()) => return Ok(End::Deadline),
+                () = ceiling.reached() => return Ok(End::Output),
+                () = &mut cancelled => return Ok(End::Cancelled),
+                _ = look.tick() => {
+                    self.usage = self.cell.usage();
+                    // One process killed is the whole run out of memory: what is
+                    // left of it would only pretend to have worked.
+                    if self.is_out_of_memory() {
+                        return Ok(End::Memory);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends what is left in the cell, with a last look at what it used.
+    pub fn end(&mut self) {
+        self.usage = self.cell.usage();
+        self.cell.kill();
+    }
+
+    pub fn outcome(&self, end: &End) -> Outcome {
+        match (end, self.exit) {
+            (End::Deadline, _) => Outcome::TimedOut,
+            (End::Output, _) => Outcome::TooMuchOutput,
+            (End::Cancelled, _) => Outcome::Cancelled,
+            (End::Memory, _) => Outcome::OutOfMemory,
+            _ if self.usage.oom_kills > 0 => Outcome::OutOfMemory,
+            (_, Some(exit)) => Outcome::from_exit(exit, self.is_at_process_limit()),
+            (_, None) => Outcome::Lost,
+        }
+    }
+
+    pub fn spent(&self) -> Spent {
+        Spent::new(&self.usage, self.exit)
+    }
+
+    fn is_out_of_memory(&self) -> bool {
+        self.usage.oom_kills > 0 || self.usage.memory_now > self.limits.memory
+    }
+
+    fn is_at_process_limit(&self) -> bool {
+        let tasks = u64::from(self.limits.tasks);
+        let left = self.exit.map_or(0, |exit| u64::from(exit.left));
+        self.usage.tasks_refused > 0 || self.usage.tasks_now >= tasks || left + 1 >= tasks
+    }
+}
