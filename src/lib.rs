@@ -14,6 +14,7 @@
 //! - [`pool`] keeps cells waiting for their program.
 //! - [`cell`] is a sandbox of the kernel's, seen from async code.
 //! - [`egress`] is a cell's way out: a proxy to the hosts that were granted.
+//! - [`loopback`] answers a program at ports of its own loopback: one bounded listener for all.
 //! - [`run`] carries a plan out: deadline, output, outcome.
 //! - [`compile`] builds a program before it runs, in cells too, and keeps what it built.
 //! - [`packages`] finds out which packages a program needs and installs them, in cells too.
@@ -93,6 +94,7 @@ pub mod engine;
 pub mod fetch;
 pub mod http;
 pub mod language;
+pub mod loopback;
 pub mod mcp;
 pub mod output;
 pub mod packages;

@@ -19,13 +19,13 @@ use jail::cgroup::{Cgroups, Usage};
 use jail::{Event, Exit, Jail, JailError, Policy};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpListener;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval_at, sleep_until, timeout};
 
 use crate::cell::{Cell, Isolation, PlaceError, Requirement, collect, export, place};
-use crate::egress::{self, Authority, Scrubber, WayOut};
+use crate::egress::{self, Authority, EgressProxy, Scrubber};
+use crate::loopback::Serving;
 use crate::packages::{Installed, PackageError, Refused};
 use crate::plan::{self, RunPlan};
 use crate::pool::{Pool, Taken, Waiting};
@@ -232,9 +232,7 @@ pub async fn run(
 
     let answering = match (surface.door, cell.take_door()) {
         (Some(door), Some(socket)) => {
-            let listener = std::net::TcpListener::from(socket);
-            let listener = TcpListener::from_std(listener).map_err(StartError::Pipe)?;
-            Some(door.answer(listener))
+            Some(Serving::start(socket, door.service()).map_err(StartError::Pipe)?)
         }
         _ => None,
     };
@@ -247,18 +245,14 @@ pub async fn run(
     };
     let mut cancelled = std::pin::pin!(cancelled);
     let until_end = watch.until_end(&ceiling, started + plan.timeout, cancelled.as_mut());
-    let ended = match answering {
-        None => until_end.await?,
-        Some(answering) => tokio::select! {
-            ended = until_end => ended?,
-            // It never ends by itself; and it must be gone before the cell's slot is used again.
-            () = answering => End::Gone,
-        },
-    };
+    // It must be gone before the cell's slot is used again, so it is dropped before the cell.
+    let answering = answering;
+    let ended = until_end.await?;
+    drop(answering);
     watch.usage = watch.cell.usage();
     let duration = started.elapsed();
     watch.cell.kill();
-    let network = way_out.map(WayOut::close);
+    let network = way_out.map(|(proxy, _)| proxy.report());
     drop(feeder);
     let drained = async {
         tokio::join!(stdout.drain(), stderr.drain());
@@ -296,6 +290,7 @@ pub async fn run(
 
 /// A cell that has been told to start its program, and what stands around it.
 type Started = (Cell, Pipes, Isolation, Option<WayOut>);
+type WayOut = (Arc<EgressProxy>, Serving);
 
 /// Who else is behind the way out of a cell.
 #[derive(Default)]
@@ -387,8 +382,11 @@ async fn make_ready(
                 if let Some(egress) = &plan.egress {
                     let door = cell.take_door().ok_or(StartError::Lost)?;
                     let Helpers { authority, bridge } = &helpers;
-                    let opened = WayOut::open(door, egress, authority.clone(), bridge.clone());
-                    way_out = Some(opened.map_err(StartError::WayOut)?);
+                    let bridge = bridge.clone().map(|it| it as _);
+                    let proxy = EgressProxy::new(egress.clone(), authority.clone(), bridge);
+                    let proxy = Arc::new(proxy);
+                    let serving = Serving::start(door, proxy.clone());
+                    way_out = Some((proxy, serving.map_err(StartError::WayOut)?));
                 }
                 fill(cell, plan).await?;
                 // Held only for what is to be fetched from it.

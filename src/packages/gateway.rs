@@ -6,29 +6,27 @@
 //! which package and which of its files it wants, and nothing else: no host, no
 //! address, no header, no method but GET.
 
-mod body;
+mod pieces;
 
-use std::convert::Infallible;
 use std::io;
 use std::ops::Range;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use http_body_util::BodyExt;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, RANGE};
-use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
 use reqwest::Url;
 use sha2::{Digest, Sha256};
-use tokio::net::TcpListener;
 use tokio::sync::OnceCell;
-use tokio::task::JoinSet;
 
-use self::body::{Body, Pieces};
+use self::pieces::{Pieces, Sender};
 use super::pages::{Listed, rewrite};
 use super::registry::{Unanswered, Upstream, crate_path, reason};
 use super::requirement::{Ecosystem, Requirement};
+use crate::loopback::{Body, Http, full};
 
 /// Where a cell finds it, on its own loopback.
 pub const PORT: u16 = 8377;
@@ -63,6 +61,15 @@ pub struct Log {
     pub fetched: Vec<(String, String)>,
 }
 
+impl Http for Gateway {
+    fn answer(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+    ) -> Pin<Box<dyn Future<Output = Response<Body>> + Send>> {
+        Box::pin(self.respond(request))
+    }
+}
+
 impl Gateway {
     /// `tell` hears of each file that is fetched.
     pub fn new(upstream: Upstream, tell: impl Fn(String) + Send + Sync + 'static) -> Arc<Self> {
@@ -90,31 +97,7 @@ impl Gateway {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers until it is dropped.
-    pub async fn serve(self: Arc<Self>, listener: TcpListener) {
-        let mut open = JoinSet::new();
-        loop {
-            let Ok((stream, _)) = listener.accept().await else {
-                // Out of descriptors: those that are open will close.
-                open.join_next().await;
-                continue;
-            };
-            while open.try_join_next().is_some() {}
-            let this = self.clone();
-            open.spawn(async move {
-                let answer = service_fn(|request| {
-                    let this = this.clone();
-                    async move { Ok::<_, Infallible>(this.answer(request).await) }
-                });
-                let connection = hyper::server::conn::http1::Builder::new()
-                    .serve_connection(TokioIo::new(stream), answer);
-                // A cell that hangs up has its reasons.
-                let _ = connection.await;
-            });
-        }
-    }
-
-    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
+    async fn respond(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
         if request.method() != Method::GET && request.method() != Method::HEAD {
             return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET");
         }
@@ -221,7 +204,7 @@ impl Gateway {
             (Ecosystem::Pypi, false) => "text/html",
             _ => "application/json",
         };
-        let mut response = Response::new(Body::whole(text));
+        let mut response = Response::new(full(text));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static(kind));
         Ok((response, files))
@@ -284,7 +267,7 @@ impl Gateway {
     ) -> Result<Response<Body>, Unanswered> {
         if path == "/config.json" {
             let config = format!("{{\"dl\":\"http://127.0.0.1:{PORT}/dl\"}}");
-            return Ok(Response::new(Body::whole(config)));
+            return Ok(Response::new(full(config)));
         }
         let name = path.rsplit('/').next().unwrap_or_default();
         // The same grammar as for callers.
@@ -306,7 +289,7 @@ impl Gateway {
             return Ok(plain(StatusCode::NOT_FOUND, "not the path of a crate"));
         }
         let page = self.upstream.page(name, false).await?;
-        Ok(Response::new(Body::whole(page.text)))
+        Ok(Response::new(full(page.text)))
     }
 
     /// Passes a file on. One with a `name` is a package itself, and told of.
@@ -334,8 +317,7 @@ impl Gateway {
             self.announced.fetch_add(length, Ordering::Relaxed);
             (self.tell)(format!("fetching {name}{size}"));
         }
-        let (sender, body) = Body::in_pieces();
-        let mut response = Response::new(body);
+        let mut response = Response::new(full(""));
         *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
         for name in [CONTENT_LENGTH, CONTENT_RANGE, ACCEPT_RANGES] {
             let value = upstream.headers().get(name.as_str());
@@ -347,10 +329,8 @@ impl Gateway {
         if request.method() == Method::HEAD {
             return Ok(response);
         }
-        response
-            .body_mut()
-            .pump(tokio::spawn(self.pump(upstream, sender, whole)));
-        Ok(response)
+        let pieces = Pieces::sent_by(|to| self.pump(upstream, to, whole));
+        Ok(response.map(|_| pieces.boxed_unsync()))
     }
 
     /// Passes a file on until it ends, breaks off, or the cell hangs up. A whole `file` is in the
@@ -358,7 +338,7 @@ impl Gateway {
     async fn pump(
         self: Arc<Self>,
         mut upstream: reqwest::Response,
-        to: Pieces,
+        to: Sender,
         file: Option<String>,
     ) {
         let length = upstream.content_length();
@@ -451,7 +431,7 @@ impl ModuleFile {
 }
 
 fn plain(status: StatusCode, text: &str) -> Response<Body> {
-    let mut response = Response::new(Body::whole(text.to_owned()));
+    let mut response = Response::new(full(text.to_owned()));
     *response.status_mut() = status;
     response
 }

@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use super::{RunPlan, Secret};
 use crate::request::{CellPath, InputFile, Network, Pattern};
 
-/// Where the proxy listens on the cell's own loopback.
-pub const PORT: u16 = 3128;
+pub use crate::loopback::PORT;
 /// Bytes that a run may send and receive, each, unless the configuration says otherwise.
 const TRANSFER: u64 = 1 << 30;
 

@@ -1,22 +1,17 @@
 //! Who answers a program at a port of its own loopback.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use tokio::net::TcpListener;
-
+use crate::loopback::{self, Service};
 use crate::servers::Bridge;
-use crate::{egress, plan};
 
 /// A port of a cell that the server answers at.
 pub enum Door {
     Own {
         port: u16,
-        /// Ends when it is dropped, and then nobody answers any more.
-        answer: Answer,
+        service: Arc<dyn Service>,
     },
-    /// The tools of other servers, where the way out is too.
+    /// The tools of other servers, where the egress proxy is too.
     Servers(Arc<Bridge>),
 }
 
@@ -24,7 +19,7 @@ impl Door {
     pub(super) fn port(&self) -> u16 {
         match self {
             Self::Own { port, .. } => *port,
-            Self::Servers(_) => plan::PORT,
+            Self::Servers(_) => loopback::PORT,
         }
     }
 
@@ -35,20 +30,10 @@ impl Door {
         }
     }
 
-    pub(super) fn answer(self, listener: TcpListener) -> Answering {
+    pub(super) fn service(self) -> Arc<dyn Service> {
         match self {
-            Self::Own { answer, .. } => answer(listener),
-            Self::Servers(bridge) => {
-                let attend = move |stream| bridge.clone().attend(stream);
-                Box::pin(async move {
-                    egress::attend_each(&listener, attend).await;
-                    // A program that has called too often goes on without.
-                    std::future::pending().await
-                })
-            }
+            Self::Own { service, .. } => service,
+            Self::Servers(bridge) => bridge,
         }
     }
 }
-
-type Answering = Pin<Box<dyn Future<Output = ()> + Send>>;
-type Answer = Box<dyn FnOnce(TcpListener) -> Answering + Send>;

@@ -4,22 +4,20 @@
 //! answer is `{"value"}` or `{"error"}`. SECURITY: everything that comes is a stranger's: bounded, then parsed; and the servers that
 //! a run was not given are not here.
 
-use std::convert::Infallible;
 use std::fmt::Write;
+use std::pin::Pin;
 use std::sync::Arc;
 
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Body, Bytes, Incoming};
-use hyper::service::service_fn;
+use http_body_util::BodyExt;
+use hyper::body::{Body as _, Incoming};
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
 use super::server::Server;
 use super::{Arguments, CallError, signature};
+use crate::loopback::{Body, Http, full};
 
 /// Calls of one run at a time, and the KiB of their arguments; more wait.
 const CALLS: usize = 32;
@@ -40,6 +38,15 @@ struct Asked {
     help: Option<String>,
 }
 
+impl Http for Bridge {
+    fn answer(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+    ) -> Pin<Box<dyn Future<Output = Response<Body>> + Send>> {
+        Box::pin(self.respond(request))
+    }
+}
+
 impl Bridge {
     pub fn new(servers: Vec<Arc<Server>>) -> Self {
         Self {
@@ -49,22 +56,13 @@ impl Bridge {
         }
     }
 
-    /// Serves one connection of the program to its end.
-    pub async fn attend(self: Arc<Self>, stream: TcpStream) {
-        let answer = |request| async { Ok::<_, Infallible>(self.answer(request).await) };
-        let serving = hyper::server::conn::http1::Builder::new()
-            .serve_connection(TokioIo::new(stream), service_fn(answer));
-        // A program that hangs up has its reasons.
-        let _ = serving.await;
-    }
-
-    pub async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn respond(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
         let is_call = request.method() == Method::POST;
         let answer = match self.take(request).await {
             Ok(answer) => answer,
             Err(why) => json!({ "error": { "kind": "arguments", "message": why } }),
         };
-        let mut response = Response::new(answer.to_string().into());
+        let mut response = Response::new(full(answer.to_string()));
         if !is_call {
             *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
         }

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use http_body_util::Either;
+use http_body_util::BodyExt;
 use hyper::body::{Bytes, Frame, Incoming, SizeHint};
 use hyper::client::conn::http1;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -18,7 +18,8 @@ use super::super::dial::DialError;
 use super::super::report::Ledger;
 use super::super::scrub::Scrubber;
 use super::inject::inject;
-use super::{Body, HEAD_BYTES, HEAD_LINES, Proxy, Refusal, Scheme};
+use super::{EgressProxy, Refusal, Scheme};
+use crate::loopback::{Body, HEAD_BYTES, HEAD_LINES};
 use crate::plan::Secret;
 use crate::request::Target;
 
@@ -35,7 +36,7 @@ const OF_THE_CONNECTION: [&str; 9] = [
     "upgrade",
 ];
 
-impl Proxy {
+impl EgressProxy {
     /// Sends a request on over a connection of its own: every one is checked and
     /// dialled anew, however many came through one connection of the program.
     pub(super) async fn forward(
@@ -97,7 +98,7 @@ impl Proxy {
             scrubber,
             _driver: Some(driver),
         };
-        Ok(Response::from_parts(parts, Either::Right(body)))
+        Ok(Response::from_parts(parts, body.boxed_unsync()))
     }
 }
 
@@ -159,7 +160,7 @@ impl Drop for Driver {
 /// A body whose bytes are counted as they pass, and cleaned of secrets if it may have any.
 pub struct Counted {
     inner: Incoming,
-    proxy: Arc<Proxy>,
+    proxy: Arc<EgressProxy>,
     direction: Direction,
     scrubber: Option<Scrubber>,
     /// What feeds it.

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jail::{Limits, Tree};
-use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 use super::files::{Files, cell_path};
@@ -118,7 +117,6 @@ impl Job<'_> {
             error => PackageError::Cell(Box::new(error)),
         };
         let jail = (self.workshop.jail)(&step.trees).map_err(|it| cell(it.into()))?;
-        let answering = gateway.clone();
         let surface = Surface {
             stdin: Stdin::Empty,
             // Nobody listens: what is kept is enough.
@@ -126,7 +124,7 @@ impl Job<'_> {
             requirement: self.workshop.requirement,
             door: Some(Door::Own {
                 port: PORT,
-                answer: Box::new(move |listener: TcpListener| Box::pin(answering.serve(listener))),
+                service: gateway.clone(),
             }),
         };
         let cgroups = self.workshop.cgroups;
