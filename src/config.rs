@@ -43,7 +43,7 @@ use crate::request::{
     BadGrant, Network, Pattern, RequestError, RunRequest, add_mounts, check_mount, check_variable,
     parse_size,
 };
-use crate::servers::Settings;
+use crate::upstream::Settings;
 
 const FILE: &str = "config.toml";
 

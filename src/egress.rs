@@ -7,21 +7,21 @@
 //! A host is read once ([`Target`](crate::request::Target)), compared with the grant,
 //! resolved here, and refused if any of its addresses is not public; what is dialled is
 //! the address that was checked. TLS is passed on unread, unless a secret is bound to
-//! its host ([`Authority`]).
+//! its host ([`CertificateAuthority`]).
 
 mod address;
-mod authority;
-mod dial;
-mod hello;
+mod certificate_authority;
+mod client_hello;
+mod dialer;
+mod missing_network;
 mod proxy;
 mod report;
 mod scrub;
-mod secure;
+mod tls_client;
 mod tunnel;
-mod wanted;
 
-pub use authority::Authority;
+pub use certificate_authority::CertificateAuthority;
+pub use missing_network::missing_network;
 pub use proxy::EgressProxy;
 pub use report::{Denied, Reached, Reason, Report};
 pub use scrub::Scrubber;
-pub use wanted::wanted;

@@ -17,17 +17,17 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use crate::compile::{Builder, Built, Cells};
 use crate::config::{BeyondCeiling, Config, ConfigError};
-use crate::fetch::{Bar, FetchError, Order, Place as Runtimes, Wanted, add, may_add_unasked};
 use crate::language::{
     By, Definition, LanguageError, LanguageId, MissingRuntime, Registry, Runtime, Surroundings,
     Tiers, UnsupportedPlatform, Versions, Way, unfence,
 };
-use crate::packages::{BadWish, PackageError, PackagePlan, Packages, Readied, Workshop};
+use crate::packages::{BadWish, InstallerContext, PackageError, PackagePlan, Packages, Readied};
 use crate::plan::{Defaults, PORT, RunPlan, plan};
 use crate::pool::{Budget, Pool};
 use crate::request::{Network, RequestError, RunRequest};
 use crate::run::{self, Door, OutputEvent, RunResult, StartError, Stdin, Stream, Surface};
-use crate::servers::{Complaints, Functions, Servers, UnknownServer};
+use crate::runtimes::{Bar, FetchError, Order, RuntimesFolder, Wanted, add, may_add_unasked};
+use crate::upstream::{Functions, ServerStderr, UnknownServer, UpstreamServers};
 
 pub use queue::{Place, Queue, QueueFull, QueueSize};
 
@@ -57,9 +57,9 @@ pub struct Engine {
     library: OnceLock<Option<Arc<OwnedFd>>>,
     packages: Packages,
     functions: Vec<(String, Arc<dyn Functions>)>,
-    complaints: Complaints,
+    complaints: ServerStderr,
     /// Made of the configuration when the first request comes.
-    servers: OnceLock<Servers>,
+    servers: OnceLock<UpstreamServers>,
 }
 
 /// For how long a runtime that was found is taken to be there.
@@ -176,7 +176,7 @@ impl Engine {
             budget: OnceLock::new(),
             library: OnceLock::new(),
             functions: Vec::new(),
-            complaints: Complaints::default(),
+            complaints: ServerStderr::default(),
             servers: OnceLock::new(),
         }
     }
@@ -216,7 +216,7 @@ impl Engine {
     }
 
     /// What becomes of what servers say on their standard error.
-    pub fn with_complaints(self, complaints: Complaints) -> Self {
+    pub fn with_complaints(self, complaints: ServerStderr) -> Self {
         Self { complaints, ..self }
     }
 
@@ -370,9 +370,12 @@ impl Engine {
         let config = self.around.config.as_deref();
         let data = self.around.data.as_deref().ok_or(FetchError::NoFolder);
         let added = data.and_then(|data| {
-            add(&wanted, &Runtimes::in_data(data), config, &mut |event| {
-                bar.tell(event)
-            })
+            add(
+                &wanted,
+                &RuntimesFolder::in_data(data),
+                config,
+                &mut |event| bar.tell(event),
+            )
         });
         match added {
             Ok(added) => Ok(format!(
@@ -501,7 +504,7 @@ impl Engine {
         cancelled: Pin<&mut C>,
     ) -> Result<Readied, StartError> {
         let host = self.host()?;
-        let workshop = Workshop {
+        let context = InstallerContext {
             // Of the host's folders and network nothing: what is installed is for others too.
             jail: &|trees| {
                 self.jail(View {
@@ -514,7 +517,7 @@ impl Engine {
             events,
             around: &self.around,
         };
-        let ready = self.packages.ready(plan, packages, &workshop, cancelled);
+        let ready = self.packages.ready(plan, packages, &context, cancelled);
         let fail = |error: PackageError| StartError::Packages(Box::new(error));
         ready.await.map_err(fail)
     }
@@ -644,11 +647,11 @@ impl Engine {
     }
 
     /// The servers whose tools programs may call.
-    pub fn servers(&self) -> Result<&Servers, Rejected> {
+    pub fn servers(&self) -> Result<&UpstreamServers, Rejected> {
         let config = self.config()?;
         let processes = || config.servers.iter().cloned();
         let functions = || self.functions.iter().cloned();
-        let make = || Servers::new(processes(), functions(), self.complaints);
+        let make = || UpstreamServers::new(processes(), functions(), self.complaints);
         Ok(self.servers.get_or_init(make))
     }
 

@@ -24,13 +24,13 @@ use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval_at, sleep_until, timeout};
 
 use crate::cell::{Cell, Isolation, PlaceError, Requirement, collect, export, place};
-use crate::egress::{self, Authority, EgressProxy, Scrubber};
+use crate::egress::{self, CertificateAuthority, EgressProxy, Scrubber};
 use crate::loopback::Serving;
 use crate::packages::{Installed, PackageError, Refused};
 use crate::plan::{self, RunPlan};
 use crate::pool::{Pool, Taken, Waiting};
 use crate::request::{FileSource, InputFile};
-use crate::servers::Bridge;
+use crate::upstream::Bridge;
 
 use capture::{Ceiling, capture};
 
@@ -156,8 +156,8 @@ pub async fn run(
     surface: Surface,
     cancelled: impl Future<Output = ()>,
 ) -> Result<RunResult, StartError> {
-    let furnished =
-        Authority::furnish(plan).map_err(|error| StartError::WayOut(io::Error::other(error)))?;
+    let furnished = CertificateAuthority::furnish(plan)
+        .map_err(|error| StartError::WayOut(io::Error::other(error)))?;
     let (plan, authority) = match &furnished {
         Some((plan, authority)) => (plan, Some(authority.clone())),
         None => (plan, None),
@@ -295,7 +295,7 @@ type WayOut = (Arc<EgressProxy>, Serving);
 /// Who else is behind the way out of a cell.
 #[derive(Default)]
 struct Helpers {
-    authority: Option<Arc<Authority>>,
+    authority: Option<Arc<CertificateAuthority>>,
     bridge: Option<Arc<Bridge>>,
 }
 

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::key::Key;
+use crate::random::random_name;
 use crate::request::{FileSource, InputFile};
-use crate::secret::random_name;
 
 pub struct Cache {
     folder: PathBuf,

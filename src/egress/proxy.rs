@@ -18,10 +18,10 @@ use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use super::authority::Authority;
-use super::dial::{DialError, Dialer};
+use super::certificate_authority::CertificateAuthority;
+use super::dialer::{DialError, Dialer};
 use super::report::{Ledger, Reason, Report};
-use super::secure::Secure;
+use super::tls_client::TlsClient;
 use super::tunnel::{self, Meter};
 use crate::loopback::{self, Body, Connection, Http, Service, full};
 use crate::plan::{Egress, Secret};
@@ -33,8 +33,8 @@ pub struct EgressProxy {
     egress: Egress,
     dialer: Dialer,
     /// Of a run with secrets.
-    authority: Option<Arc<Authority>>,
-    secure: Secure,
+    authority: Option<Arc<CertificateAuthority>>,
+    tls: TlsClient,
     /// Who answers what is asked at this port, but not of a proxy.
     other: Option<Arc<dyn Http>>,
     ledger: Ledger,
@@ -68,14 +68,14 @@ impl Scheme {
 impl EgressProxy {
     pub fn new(
         egress: Egress,
-        authority: Option<Arc<Authority>>,
+        authority: Option<Arc<CertificateAuthority>>,
         other: Option<Arc<dyn Http>>,
     ) -> Self {
         Self {
             egress,
             dialer: Dialer::default(),
             authority,
-            secure: Secure::default(),
+            tls: TlsClient::default(),
             other,
             ledger: Ledger::default(),
         }

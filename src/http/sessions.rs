@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::mcp::Session;
-use crate::secret::random_name;
+use crate::random::random_name;
 
 const MOST: usize = 4096;
 const IDLE: Duration = Duration::from_secs(24 * 3600);

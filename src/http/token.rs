@@ -57,7 +57,7 @@ impl Token {
     pub fn random() -> Self {
         Self(format!(
             "hotcell-{}",
-            crate::secret::encode(&crate::secret::random::<32>())
+            crate::random::encode(&crate::random::random::<32>())
         ))
     }
 
@@ -95,7 +95,7 @@ impl Token {
         }
         // Made whole beside it first, so that a reader never finds half of one.
         let token = Self::random();
-        let fresh = path.with_extension(crate::secret::random_name());
+        let fresh = path.with_extension(crate::random::random_name());
         let mut file = OpenOptions::new()
             .write(true)
             .create_new(true)

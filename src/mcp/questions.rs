@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::message::Fault;
-use crate::secret::random_name;
+use crate::random::random_name;
 
 type Answer = Result<Value, Fault>;
 

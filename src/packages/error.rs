@@ -3,8 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::fetch::FetchError;
 use crate::run::StartError;
+use crate::runtimes::FetchError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum PackageError {

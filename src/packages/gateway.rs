@@ -23,8 +23,8 @@ use sha2::{Digest, Sha256};
 use tokio::sync::OnceCell;
 
 use self::pieces::{Pieces, Sender};
-use super::pages::{Listed, rewrite};
-use super::registry::{Unanswered, Upstream, crate_path, reason};
+use super::registry::{RegistryClient, Unanswered, crate_path, reason};
+use super::registry_page::{Listed, rewrite};
 use super::requirement::{Ecosystem, Requirement};
 use crate::loopback::{Body, Http, full};
 
@@ -37,10 +37,10 @@ const MOST_FILES: usize = 200_000;
 
 /// A registry as one install sees it.
 pub struct Gateway {
-    upstream: Upstream,
+    upstream: RegistryClient,
     log: Mutex<Log>,
-    /// Where crates are, once it was asked.
-    place: OnceCell<String>,
+    /// Where crates are, once the index was asked.
+    crate_template: OnceCell<String>,
     fetched: AtomicU64,
     /// Bytes of the files that were asked for whole.
     announced: AtomicU64,
@@ -72,11 +72,14 @@ impl Http for Gateway {
 
 impl Gateway {
     /// `tell` hears of each file that is fetched.
-    pub fn new(upstream: Upstream, tell: impl Fn(String) + Send + Sync + 'static) -> Arc<Self> {
+    pub fn new(
+        upstream: RegistryClient,
+        tell: impl Fn(String) + Send + Sync + 'static,
+    ) -> Arc<Self> {
         Arc::new(Self {
             upstream,
             log: Mutex::default(),
-            place: OnceCell::new(),
+            crate_template: OnceCell::new(),
             fetched: AtomicU64::new(0),
             announced: AtomicU64::new(0),
             tell: Box::new(tell),
@@ -277,7 +280,9 @@ impl Gateway {
             && is_crate(&format!("{name}@{version}"))
             && !name.contains('[')
         {
-            let asked = self.place.get_or_try_init(|| self.upstream.crate_place());
+            let asked = self
+                .crate_template
+                .get_or_try_init(|| self.upstream.crate_template());
             let Some(url) = self.upstream.crate_url(asked.await?, name, version) else {
                 return Ok(plain(StatusCode::NOT_FOUND, "the index leads elsewhere"));
             };
@@ -311,7 +316,7 @@ impl Gateway {
         }
         if let Some(name) = &whole {
             let size = upstream.content_length().map_or(String::new(), |size| {
-                format!(" ({})", crate::fetch::megabytes(size))
+                format!(" ({})", crate::runtimes::megabytes(size))
             });
             let length = upstream.content_length().unwrap_or(0);
             self.announced.fetch_add(length, Ordering::Relaxed);

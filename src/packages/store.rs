@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::PackageError;
-use crate::secret::random_name;
+use crate::random::random_name;
 
 /// Where cells see the trees.
 pub const IN_CELL: &str = "/opt/packages";

@@ -4,8 +4,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::random::random_name;
 use crate::request::{Pattern, Target};
-use crate::secret::random_name;
 
 /// One secret in one run.
 #[derive(Debug, Clone, PartialEq)]

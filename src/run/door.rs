@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::loopback::{self, Service};
-use crate::servers::Bridge;
+use crate::upstream::Bridge;
 
 /// A port of a cell that the server answers at.
 pub enum Door {

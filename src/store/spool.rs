@@ -112,7 +112,7 @@ fn nameless_file() -> io::Result<File> {
         Ok(file) => Ok(file.into()),
         // Not every file system can do that; then it has a name for a moment.
         Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR) => {
-            let path = folder.join(format!("hotcell-{}", crate::secret::random_name()));
+            let path = folder.join(format!("hotcell-{}", crate::random::random_name()));
             let file = OpenOptions::new()
                 .read(true)
                 .write(true)

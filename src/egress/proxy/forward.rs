@@ -14,7 +14,7 @@ use hyper::{Request, Response, Uri};
 use hyper_util::rt::TokioIo;
 use tokio::task::JoinHandle;
 
-use super::super::dial::DialError;
+use super::super::dialer::DialError;
 use super::super::report::Ledger;
 use super::super::scrub::Scrubber;
 use super::inject::inject;
@@ -72,7 +72,7 @@ impl EgressProxy {
         let sent = match scheme {
             Scheme::Http => send(TokioIo::new(stream), request).await,
             Scheme::Https => {
-                let stream = self.secure.connect(&target, stream).await;
+                let stream = self.tls.connect(&target, stream).await;
                 let stream = stream.map_err(|error| unreachable(&target, error))?;
                 send(TokioIo::new(stream), request).await
             }

@@ -4,7 +4,7 @@ use hyper::ext::ReasonPhrase;
 use hyper::header::{self, HeaderValue};
 use hyper::{Response, StatusCode};
 
-use super::super::dial::DialError;
+use super::super::dialer::DialError;
 use super::super::report::Reason;
 use super::EgressProxy;
 use crate::loopback::{Body, full};

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::{Ran, Runner};
 use crate::mcp::outputs;
 use crate::output::{ErrorOutput, RunOutput};
-use crate::secret::random_name;
+use crate::random::random_name;
 use crate::store::{self, Spool, Store};
 
 /// Characters of standard error that an answer may hold.

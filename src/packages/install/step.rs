@@ -116,18 +116,18 @@ impl Job<'_> {
             }
             error => PackageError::Cell(Box::new(error)),
         };
-        let jail = (self.workshop.jail)(&step.trees).map_err(|it| cell(it.into()))?;
+        let jail = (self.context.jail)(&step.trees).map_err(|it| cell(it.into()))?;
         let surface = Surface {
             stdin: Stdin::Empty,
             // Nobody listens: what is kept is enough.
             events: mpsc::channel(1).0,
-            requirement: self.workshop.requirement,
+            requirement: self.context.requirement,
             door: Some(Door::Own {
                 port: PORT,
                 service: gateway.clone(),
             }),
         };
-        let cgroups = self.workshop.cgroups;
+        let cgroups = self.context.cgroups;
         let result = run::run(jail, None, cgroups, &step, surface, cancelled)
             .await
             .map_err(cell)?;

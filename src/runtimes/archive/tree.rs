@@ -7,7 +7,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
 use super::Stop;
-use crate::fetch::recipe::{Archive, Inside, Registry};
+use crate::runtimes::recipe::{Archive, Inside, Registry};
 
 /// The largest runtime has a tenth of these.
 const MOST_ENTRIES: usize = 200_000;

@@ -10,11 +10,11 @@ use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
 use super::Shared;
-use super::ask::{Question, as_capabilities, can};
-use super::front::Front;
-use super::listen::{Heard, Listener};
-use super::seal::{Answers, Binding};
-use super::talk::Talk;
+use super::collector::{Collected, Collector};
+use super::front_matter::FrontMatter;
+use super::message_parser::MessageParser;
+use super::question::{Question, as_capabilities, can};
+use super::request_state::{Answers, Binding};
 use crate::mcp::{Answer, Context, Fault};
 use crate::output::RunOutput;
 use crate::request::{AskedLimits, CellPath, InputFile, RequestError, RunRequest};
@@ -35,15 +35,15 @@ pub struct Input {
 
 /// What a call came to.
 pub enum Ended {
-    Ran(Box<(RunOutput, Heard)>),
+    Ran(Box<(RunOutput, Collected)>),
     /// The client has to answer first.
     Asks(Answer),
     /// It never came to an end, for a reason that the caller can read.
     Failed(String),
 }
 
-pub struct Call<'a> {
-    pub front: &'a Front,
+pub struct Invocation<'a> {
+    pub front: &'a FrontMatter,
     pub file_name: &'a str,
     pub code: &'a [u8],
     pub shared: &'a Shared,
@@ -51,7 +51,7 @@ pub struct Call<'a> {
     pub context: &'a Context,
 }
 
-impl Call<'_> {
+impl Invocation<'_> {
     pub async fn carry_out(self) -> Result<Ended, Fault> {
         let needs = self.front.needs.iter().map(String::as_str);
         if let Some(refused) = self.refuse(needs)? {
@@ -61,24 +61,24 @@ impl Call<'_> {
         let mut answers = self.given(&binding)?;
         let mut told = 0;
         for _ in 0..MOST_ROUNDS {
-            let (output, heard) = match self.run(&answers, told).await {
+            let (output, collected) = match self.run(&answers, told).await {
                 Ok(ran) => ran,
                 Err(error) => return Ok(Ended::Failed(error.to_string())),
             };
-            if let Some(why) = heard.misled {
+            if let Some(why) = collected.misled {
                 return Ok(Ended::Failed(why));
             }
-            if heard.asks.is_empty() {
-                return Ok(Ended::Ran(Box::new((output, heard))));
+            if collected.asks.is_empty() {
+                return Ok(Ended::Ran(Box::new((output, collected))));
             }
-            if let Some(refused) = self.refuse(heard.asks.iter().map(Question::need))? {
+            if let Some(refused) = self.refuse(collected.asks.iter().map(Question::need))? {
                 return Ok(refused);
             }
-            told = told.max(heard.logged);
+            told = told.max(collected.logged);
             if self.context.era.is_modern() {
-                return self.ask_later(&binding, &heard);
+                return self.ask_later(&binding, &collected);
             }
-            for question in &heard.asks {
+            for question in &collected.asks {
                 match self.ask_now(question).await {
                     Ok(answer) => answers.insert(question.key.clone(), answer),
                     Err(why) => return Ok(Ended::Failed(why)),
@@ -93,7 +93,7 @@ impl Call<'_> {
     fn given(&self, binding: &Binding) -> Result<Answers, Fault> {
         let mut answers = match &self.context.request_state {
             Some(state) => {
-                let opened = self.shared.sealer.open(state, binding);
+                let opened = self.shared.signer.open(state, binding);
                 opened.map_err(|bad| Fault::invalid_params(bad.to_string()))?
             }
             None => Answers::new(),
@@ -119,10 +119,10 @@ impl Call<'_> {
         Ok(Some(Ended::Failed(message)))
     }
 
-    fn ask_later(&self, binding: &Binding, heard: &Heard) -> Result<Ended, Fault> {
-        let sealed = self.shared.sealer.seal(binding, &heard.used);
+    fn ask_later(&self, binding: &Binding, collected: &Collected) -> Result<Ended, Fault> {
+        let sealed = self.shared.signer.seal(binding, &collected.used);
         let state = sealed.map_err(|bad| Fault::invalid_params(bad.to_string()))?;
-        let asks = heard.asks.iter();
+        let asks = collected.asks.iter();
         Ok(Ended::Asks(Answer::InputRequired {
             requests: asks.map(|ask| (ask.key.clone(), ask.to_value())).collect(),
             state: Some(state),
@@ -151,12 +151,12 @@ impl Call<'_> {
         &self,
         answers: &Answers,
         told: usize,
-    ) -> Result<(RunOutput, Heard), RequestError> {
-        let talk = Talk::new();
-        let request = self.request(talk.mark(), answers)?;
+    ) -> Result<(RunOutput, Collected), RequestError> {
+        let parser = MessageParser::new();
+        let request = self.request(parser.mark(), answers)?;
         let (stop, stopped) = oneshot::channel();
-        let listener = Listener {
-            talk,
+        let listener = Collector {
+            parser,
             name: self.file_name,
             answers,
             told,
@@ -171,10 +171,10 @@ impl Call<'_> {
         };
         let hear = |events| listener.listen(events);
         let runner = &self.shared.runner;
-        let (output, heard) = runner
+        let (output, collected) = runner
             .run_heard(request, Stdin::Empty, self.context, stopped, hear)
             .await;
-        Ok((output, heard.unwrap_or_default()))
+        Ok((output, collected.unwrap_or_default()))
     }
 
     fn request(&self, mark: &str, answers: &Answers) -> Result<RunRequest, RequestError> {

@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::known_imports::{self, Known};
+use super::manifest::{self, BadList};
 use super::python::{self, Need};
-use super::script::{self, BadList};
-use super::table::{self, Known};
 use super::{BadRequirement, Ecosystem, Requirement, go, javascript, rust};
 use crate::language::Packages as How;
 use crate::request::{AskedPackages, FileSource, InputFile};
@@ -114,18 +114,18 @@ pub fn wishes(
     let mut own_module = None;
     match (how.from, listed) {
         (Ecosystem::Go, Some((name, text))) => {
-            let (own, required) = script::go_mod(name, &text)?;
+            let (own, required) = manifest::go_mod(name, &text)?;
             own_module = own;
             wishes.named.extend(required);
         }
         (Ecosystem::Crates, Some((name, text))) => {
-            wishes.named.extend(script::cargo_toml(name, &text)?);
+            wishes.named.extend(manifest::cargo_toml(name, &text)?);
         }
-        (_, Some((name, text))) => wishes.named.extend(script::list(name, &text, how.from)?),
+        (_, Some((name, text))) => wishes.named.extend(manifest::list(name, &text, how.from)?),
         (_, None) => {}
     }
     let block = match how.from {
-        Ecosystem::Pypi => script::block(code.first().map_or("", AsRef::as_ref))?,
+        Ecosystem::Pypi => manifest::block(code.first().map_or("", AsRef::as_ref))?,
         Ecosystem::Npm | Ecosystem::Go | Ecosystem::Crates => None,
     };
     match block {
@@ -169,15 +169,19 @@ fn python_imports(
     let mut served = Vec::new();
     let mut here_too = Vec::new();
     for import in &imports {
-        if table::is_own(PYPI, import.top()) || is_own(import.top()) || is_own(&import.module) {
+        if known_imports::is_own(PYPI, import.top())
+            || is_own(import.top())
+            || is_own(&import.module)
+        {
             if let Need::Optional(number) = import.need {
                 served.push(number);
             }
             continue;
         }
         let names = import.also.iter().chain([&import.module]);
-        let mut rows: Vec<(&str, Known)> =
-            names.filter_map(|name| table::find(PYPI, name)).collect();
+        let mut rows: Vec<(&str, Known)> = names
+            .filter_map(|name| known_imports::find(PYPI, name))
+            .collect();
         // `from google.cloud import storage` has a row; that `google` has none says nothing then.
         if rows.iter().any(|row| matches!(row.1, Known::Package(_))) {
             rows.retain(|row| matches!(row.1, Known::Package(_)));
@@ -241,7 +245,7 @@ fn node_imports(code: &[impl AsRef<str>], is_own: &impl Fn(&str) -> bool, wishes
         .iter()
         .flat_map(|text| javascript::packages(text.as_ref()))
     {
-        if !table::is_own(Ecosystem::Npm, &package.name) && !is_own(&package.name) {
+        if !known_imports::is_own(Ecosystem::Npm, &package.name) && !is_own(&package.name) {
             let text = format!("{}{}", package.name, package.version);
             if let Ok(requirement) = Requirement::parse(&text, Ecosystem::Npm) {
                 add(
@@ -259,10 +263,10 @@ fn node_imports(code: &[impl AsRef<str>], is_own: &impl Fn(&str) -> bool, wishes
 fn rust_imports(code: &[impl AsRef<str>], is_own: &impl Fn(&str) -> bool, wishes: &mut Wishes) {
     const CRATES: Ecosystem = Ecosystem::Crates;
     for name in rust::crates(code) {
-        if table::is_own(CRATES, name.text) || is_own(name.text) {
+        if known_imports::is_own(CRATES, name.text) || is_own(name.text) {
             continue;
         }
-        let (package, to) = match table::find(CRATES, name.text) {
+        let (package, to) = match known_imports::find(CRATES, name.text) {
             Some((_, Known::Package(package))) => (package, &mut wishes.known),
             // A path in an expression may be of anything that has a name.
             None if name.is_used => (name.text, &mut wishes.guessed),
@@ -281,7 +285,7 @@ fn go_imports(code: &[impl AsRef<str>], own: &Option<String>, wishes: &mut Wishe
     for path in code.iter().flat_map(|text| go::imports(text.as_ref())) {
         let rest = own.as_ref().and_then(|own| path.strip_prefix(own.as_str()));
         let is_own = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        if is_own || table::is_own(GO, path) {
+        if is_own || known_imports::is_own(GO, path) {
             continue;
         }
         let package = Requirement::parse(path, GO).ok();

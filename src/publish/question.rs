@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::check::check;
+use super::schema_check::check;
 use crate::mcp::Context;
 
 /// Questions that may be asked at once.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::secret::random;
+use crate::random::random;
 
 /// How long a person may take, in seconds.
 const GOOD_FOR: u64 = 3600;
@@ -21,7 +21,7 @@ const GOOD_FOR: u64 = 3600;
 const LONGEST: usize = 512 << 10;
 
 /// The key, made anew by each process: a state does not outlive its server.
-pub struct Sealer([u8; 64]);
+pub struct StateSigner([u8; 64]);
 
 /// Answers by the key of their question.
 pub type Answers = Map<String, Value>;
@@ -61,7 +61,7 @@ impl Binding {
     }
 }
 
-impl Sealer {
+impl StateSigner {
     pub fn new() -> Self {
         Self(random())
     }
@@ -161,58 +161,58 @@ mod tests {
 
     #[test]
     fn a_state_comes_back_for_its_own_request_in_any_order_of_keys() {
-        let sealer = Sealer::new();
+        let signer = StateSigner::new();
         let answers = map(json!({"name": {"action": "accept", "content": {"name": "Ada"}}}));
         let made = binding(json!({"name": "t", "arguments": {"a": 1, "b": [{"c": 2, "d": 3}]}}));
         let again = binding(json!({"arguments": {"b": [{"d": 3, "c": 2}], "a": 1}, "name": "t"}));
-        let state = sealer.seal(&made, &answers).unwrap();
-        assert_eq!(sealer.open(&state, &again), Ok(answers));
+        let state = signer.seal(&made, &answers).unwrap();
+        assert_eq!(signer.open(&state, &again), Ok(answers));
     }
 
     #[test]
     fn a_state_is_refused_for_any_other_request() {
-        let sealer = Sealer::new();
+        let signer = StateSigner::new();
         let here = binding(json!({"name": "t"}));
-        let state = sealer.seal(&here, &Answers::new()).unwrap();
+        let state = signer.seal(&here, &Answers::new()).unwrap();
         for other in [
             binding(json!({"name": "u"})),
             binding(json!({"name": "t", "arguments": {}})),
             Binding::new("prompts/get", &map(json!({"name": "t"}))),
         ] {
-            assert_eq!(sealer.open(&state, &other), Err(BadState::OtherRequest));
+            assert_eq!(signer.open(&state, &other), Err(BadState::OtherRequest));
         }
     }
 
     #[test]
     fn a_state_that_was_touched_forged_or_is_too_old_is_refused() {
-        let sealer = Sealer::new();
+        let signer = StateSigner::new();
         let here = binding(json!({"name": "t"}));
         let answers = map(json!({"k": {"action": "decline"}}));
-        let state = sealer.seal(&here, &answers).unwrap();
+        let state = signer.seal(&here, &answers).unwrap();
         for at in 0..state.len() {
             let mut touched = state.clone().into_bytes();
             touched[at] = if touched[at] == b'A' { b'B' } else { b'A' };
             let touched = String::from_utf8(touched).unwrap();
-            assert_eq!(sealer.open(&touched, &here), Err(BadState::Forged), "{at}");
+            assert_eq!(signer.open(&touched, &here), Err(BadState::Forged), "{at}");
         }
         let longer = format!("{state}-TAMPERED");
         for forged in ["", ".", "a.b", "é", &longer, &"A".repeat(LONGEST + 1)] {
             assert_eq!(
-                sealer.open(forged, &here),
+                signer.open(forged, &here),
                 Err(BadState::Forged),
                 "{forged:.20}"
             );
         }
-        let foreign = Sealer::new().seal(&here, &answers).unwrap();
-        assert_eq!(sealer.open(&foreign, &here), Err(BadState::Forged));
-        let old = sealer.seal_until(now() - 1, &here, &answers).unwrap();
-        assert_eq!(sealer.open(&old, &here), Err(BadState::Expired));
+        let foreign = StateSigner::new().seal(&here, &answers).unwrap();
+        assert_eq!(signer.open(&foreign, &here), Err(BadState::Forged));
+        let old = signer.seal_until(now() - 1, &here, &answers).unwrap();
+        assert_eq!(signer.open(&old, &here), Err(BadState::Expired));
     }
 
     #[test]
     fn answers_that_are_too_long_are_not_sealed() {
         let answers = map(json!({"k": "x".repeat(LONGEST)}));
-        let sealed = Sealer::new().seal(&binding(json!({})), &answers);
+        let sealed = StateSigner::new().seal(&binding(json!({})), &answers);
         assert_eq!(sealed, Err(BadState::TooLong));
     }
 }

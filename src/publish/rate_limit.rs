@@ -7,12 +7,12 @@ const BURST: f64 = 100.0;
 const PER_SECOND: f64 = 50.0;
 
 /// How fast a script may speak to the client. What is too fast is not passed on.
-pub struct Pace {
+pub struct RateLimit {
     left: f64,
     since: Instant,
 }
 
-impl Pace {
+impl RateLimit {
     pub fn new() -> Self {
         Self {
             left: BURST,
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn a_burst_passes_and_a_flood_does_not() {
-        let mut pace = Pace::new();
+        let mut pace = RateLimit::new();
         let passed = (0..10_000).filter(|_| pace.allows()).count();
         assert!((100..1000).contains(&passed), "{passed}");
     }

@@ -13,7 +13,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::launch::{self, Complaints, Life, Process};
+use super::launch::{self, Life, Process, ServerStderr};
 use super::{Arguments, CallError, Settings, Tool};
 
 /// The revision that we ask for; any that has tools will do.
@@ -45,10 +45,10 @@ impl Connection {
     /// Starts a server and shakes hands. `news` is told when its tools have changed.
     pub async fn open(
         settings: &Settings,
-        complaints: Complaints,
+        stderr: ServerStderr,
         news: Arc<Notify>,
     ) -> Result<(Self, Vec<Tool>), String> {
-        let process = launch::start(settings, complaints).await;
+        let process = launch::start(settings, stderr).await;
         let process = process.map_err(|error| format!("it cannot be started: {error}"))?;
         let connection = Self::new(process, news);
         let meet = async {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::complain;
 use crate::mcp::{Catalog, Change};
-use crate::publish::front::Kind;
+use crate::publish::front_matter::Kind;
 use crate::publish::script::Script;
 
 /// What a script is listed among, and its name or address there.

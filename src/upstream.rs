@@ -26,9 +26,9 @@ use crate::plan::Hidden;
 use crate::request::{FileSource, RunRequest};
 
 pub use bridge::Bridge;
-pub use launch::{Complaints, LAUNCHER, launch};
+pub use launch::{LAUNCHER, ServerStderr, launch};
 use server::Kind;
-pub use server::Server;
+pub use server::UpstreamServer;
 
 /// What the description of a tool may hold of ours: characters, about four to a token.
 const MOST_SIGNATURES: usize = 6000;
@@ -197,21 +197,21 @@ impl UnknownServer {
 
 /// All servers that are configured.
 #[derive(Default)]
-pub struct Servers {
-    all: Vec<Arc<Server>>,
+pub struct UpstreamServers {
+    all: Vec<Arc<UpstreamServer>>,
     /// Told when the tools of one may have changed.
     news: Arc<Notify>,
 }
 
-impl Servers {
+impl UpstreamServers {
     pub fn new(
         processes: impl IntoIterator<Item = (String, Settings)>,
         functions: impl IntoIterator<Item = (String, Arc<dyn Functions>)>,
-        complaints: Complaints,
+        stderr: ServerStderr,
     ) -> Self {
         let mut servers = Self::default();
         for (name, settings) in processes {
-            servers.add(name, Kind::Process(settings, complaints));
+            servers.add(name, Kind::Process(settings, stderr));
         }
         for (name, functions) in functions {
             servers.add(name, Kind::Functions(functions));
@@ -224,17 +224,18 @@ impl Servers {
         while self.all.iter().any(|other| other.alias == alias) {
             alias += "_2";
         }
-        let server = Server::new(name, alias, kind, self.news.clone());
+        let server = UpstreamServer::new(name, alias, kind, self.news.clone());
         self.all.push(Arc::new(server));
     }
 
-    pub fn all(&self) -> &[Arc<Server>] {
+    pub fn all(&self) -> &[Arc<UpstreamServer>] {
         &self.all
     }
 
     /// Those that a request's program may call: what it asks for; else all, if it mentions one.
     pub fn for_request(&self, request: &RunRequest) -> Result<Vec<String>, UnknownServer> {
-        let aliases = |servers: &[Arc<Server>]| servers.iter().map(|it| it.alias.clone()).collect();
+        let aliases =
+            |servers: &[Arc<UpstreamServer>]| servers.iter().map(|it| it.alias.clone()).collect();
         if let Some(asked) = request.asked_servers() {
             let find = |asked: &String| {
                 let found = self.find(asked).ok_or_else(|| UnknownServer {
@@ -267,8 +268,8 @@ impl Servers {
         }
     }
 
-    fn find(&self, name: &str) -> Option<&Arc<Server>> {
-        let named = |it: &&Arc<Server>| it.name == name || it.alias == name;
+    fn find(&self, name: &str) -> Option<&Arc<UpstreamServer>> {
+        let named = |it: &&Arc<UpstreamServer>| it.name == name || it.alias == name;
         self.all.iter().find(named)
     }
 

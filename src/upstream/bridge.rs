@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use super::server::Server;
+use super::server::UpstreamServer;
 use super::{Arguments, CallError, signature};
 use crate::loopback::{Body, Http, full};
 
@@ -24,7 +24,7 @@ const CALLS: usize = 32;
 const ROOM: u32 = 32 << 10;
 
 pub struct Bridge {
-    servers: Vec<Arc<Server>>,
+    servers: Vec<Arc<UpstreamServer>>,
     calls: Semaphore,
     room: Semaphore,
 }
@@ -48,7 +48,7 @@ impl Http for Bridge {
 }
 
 impl Bridge {
-    pub fn new(servers: Vec<Arc<Server>>) -> Self {
+    pub fn new(servers: Vec<Arc<UpstreamServer>>) -> Self {
         Self {
             servers,
             calls: Semaphore::new(CALLS),
@@ -121,8 +121,8 @@ impl Bridge {
         }
     }
 
-    fn find(&self, name: &str) -> Result<&Arc<Server>, CallError> {
-        let named = |it: &&Arc<Server>| it.alias == name || it.name == name;
+    fn find(&self, name: &str) -> Result<&Arc<UpstreamServer>, CallError> {
+        let named = |it: &&Arc<UpstreamServer>| it.alias == name || it.name == name;
         self.servers.iter().find(named).ok_or_else(|| {
             let names: Vec<&str> = self.servers.iter().map(|it| it.alias.as_str()).collect();
             CallError::UnknownServer(names.join(", "))

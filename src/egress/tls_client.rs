@@ -12,14 +12,14 @@ use tokio::sync::OnceCell;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::authority::bare;
+use super::certificate_authority::bare;
 use crate::request::Target;
 
 /// The client's side of TLS, made when it is first needed: it reads this host's authorities.
 #[derive(Default)]
-pub struct Secure(OnceCell<Arc<ClientConfig>>);
+pub struct TlsClient(OnceCell<Arc<ClientConfig>>);
 
-impl Secure {
+impl TlsClient {
     /// Speaks to `target`, which shows a certificate that this host trusts.
     pub async fn connect(
         &self,

@@ -25,7 +25,7 @@ const WORDS: [&str; 13] = [
 const HOSTS: &str = r"(?:resolve host:? (?:address )?|Failed to resolve |EAI_AGAIN |ENOTFOUND |host=|lookup |TCP connection to |for url \(https?://|Import .https?://)['‘`]?([A-Za-z0-9][A-Za-z0-9.-]*\.[A-Za-z0-9-]+)";
 
 /// Whether a failed program wanted a network, and the host if it said which.
-pub fn wanted(stderr: &[u8]) -> Option<Option<String>> {
+pub fn missing_network(stderr: &[u8]) -> Option<Option<String>> {
     let text = String::from_utf8_lossy(stderr);
     if !WORDS.iter().any(|words| text.contains(words)) {
         return None;
@@ -57,13 +57,16 @@ mod tests {
             "error: Import 'https://api.example.com/x.ts' failed.\n    0: dns error: failed to lookup address information",
         ] {
             assert_eq!(
-                wanted(text.as_bytes()),
+                missing_network(text.as_bytes()),
                 Some(Some("api.example.com".to_owned())),
                 "{text}"
             );
         }
         let nameless = "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>";
-        assert_eq!(wanted(nameless.as_bytes()), Some(None));
-        assert_eq!(wanted(b"ZeroDivisionError: division by zero"), None);
+        assert_eq!(missing_network(nameless.as_bytes()), Some(None));
+        assert_eq!(
+            missing_network(b"ZeroDivisionError: division by zero"),
+            None
+        );
     }
 }

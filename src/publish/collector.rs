@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::ask::Question;
-use super::block;
-use super::pace::Pace;
-use super::seal::Answers;
-use super::talk::{Piece, Talk};
+use super::content_block;
+use super::message_parser::{MessageParser, Piece};
+use super::question::Question;
+use super::rate_limit::RateLimit;
+use super::request_state::Answers;
 use crate::mcp::{Change, Context, LogLevel};
 use crate::run::{OutputEvent, Stream};
 use crate::store::Spool;
@@ -27,7 +27,7 @@ const MOST_CHANGES: usize = 16;
 
 /// What came of listening.
 #[derive(Default)]
-pub struct Heard {
+pub struct Collected {
     pub items: Vec<Item>,
     pub structured: Option<Value>,
     /// All text that was printed.
@@ -63,8 +63,8 @@ pub enum Role {
     Assistant,
 }
 
-pub struct Listener<'a> {
-    pub talk: Talk,
+pub struct Collector<'a> {
+    pub parser: MessageParser,
     /// The script, for its log lines.
     pub name: &'a str,
     pub answers: &'a Answers,
@@ -74,11 +74,11 @@ pub struct Listener<'a> {
     pub stop: oneshot::Sender<()>,
 }
 
-impl Listener<'_> {
+impl Collector<'_> {
     /// Listens until the script's output ends.
-    pub async fn listen(self, mut events: mpsc::Receiver<OutputEvent>) -> Heard {
+    pub async fn listen(self, mut events: mpsc::Receiver<OutputEvent>) -> Collected {
         let mut ear = Ear {
-            heard: Heard::default(),
+            collected: Collected::default(),
             name: self.name,
             answers: self.answers,
             told: self.told,
@@ -87,9 +87,9 @@ impl Listener<'_> {
             changes: 0,
             block_bytes: 0,
             progress: None,
-            pace: Pace::new(),
+            pace: RateLimit::new(),
         };
-        let mut talk = self.talk;
+        let mut talk = self.parser;
         let started = Instant::now();
         let mut beat = interval(HEARTBEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -110,12 +110,12 @@ impl Listener<'_> {
         }
         talk.end(&mut pieces);
         ear.take(&mut pieces).await;
-        ear.heard
+        ear.collected
     }
 }
 
 struct Ear<'a> {
-    heard: Heard,
+    collected: Collected,
     name: &'a str,
     answers: &'a Answers,
     told: usize,
@@ -125,14 +125,14 @@ struct Ear<'a> {
     block_bytes: usize,
     /// The script's last report, and how often we have repeated it.
     progress: Option<(f64, f64)>,
-    pace: Pace,
+    pace: RateLimit,
 }
 
 impl Ear<'_> {
     async fn take(&mut self, pieces: &mut Vec<Piece>) {
         for piece in pieces.drain(..) {
             // Whatever comes after a question comes again after its answer.
-            if !self.heard.asks.is_empty() || self.heard.misled.is_some() {
+            if !self.collected.asks.is_empty() || self.collected.misled.is_some() {
                 return;
             }
             match piece {
@@ -148,23 +148,23 @@ impl Ear<'_> {
     }
 
     fn text(&mut self, mut bytes: Vec<u8>) {
-        self.heard.whole.add(&bytes);
-        let room = MOST_TEXT.saturating_sub(self.heard.text);
-        self.heard.text += bytes.len();
+        self.collected.whole.add(&bytes);
+        let room = MOST_TEXT.saturating_sub(self.collected.text);
+        self.collected.text += bytes.len();
         bytes.truncate(room);
-        match self.heard.items.last_mut() {
+        match self.collected.items.last_mut() {
             Some(Item::Text(text)) => text.extend(bytes),
-            _ => self.heard.items.push(Item::Text(bytes)),
+            _ => self.collected.items.push(Item::Text(bytes)),
         }
     }
 
     fn complain(&mut self, complaint: String) {
         let short = || complaint.chars().take(400).collect();
-        self.heard.complaint.get_or_insert_with(short);
+        self.collected.complaint.get_or_insert_with(short);
     }
 
     async fn said(&mut self, said: Map<String, Value>) -> Result<(), String> {
-        if let Some(block) = block::read(&said) {
+        if let Some(block) = content_block::read(&said) {
             return self.block(block?, said.get("role"));
         }
         match said.get("type").and_then(Value::as_str) {
@@ -173,7 +173,7 @@ impl Ear<'_> {
             Some("structured") => {
                 let content = said.get("content").filter(|content| content.is_object());
                 let content = content.ok_or("`structured` needs an object `content`")?;
-                self.heard.structured = Some(content.clone());
+                self.collected.structured = Some(content.clone());
                 Ok(())
             }
             Some("ask") => self.ask(&said),
@@ -189,13 +189,14 @@ impl Ear<'_> {
             Some(_) => return Err("`role` is `user` or `assistant`".to_owned()),
         };
         let bytes = block.to_string().len();
-        if self.heard.items.len() >= MOST_BLOCKS || self.block_bytes + bytes > MOST_BLOCK_BYTES {
+        if self.collected.items.len() >= MOST_BLOCKS || self.block_bytes + bytes > MOST_BLOCK_BYTES
+        {
             return Err(format!(
                 "more content than {MOST_BLOCKS} blocks or {MOST_BLOCK_BYTES} bytes"
             ));
         }
         self.block_bytes += bytes;
-        self.heard.items.push(Item::Block { block, role });
+        self.collected.items.push(Item::Block { block, role });
         Ok(())
     }
 
@@ -237,8 +238,8 @@ impl Ear<'_> {
             Some(name) => name.and_then(LogLevel::parse).ok_or("no such log level")?,
         };
         let data = said.get("data").cloned().ok_or("`log` needs `data`")?;
-        self.heard.logged += 1;
-        if self.heard.logged > self.told && self.pace.allows() {
+        self.collected.logged += 1;
+        if self.collected.logged > self.told && self.pace.allows() {
             self.context.log(level, self.name, data).await;
         }
         Ok(())
@@ -251,15 +252,15 @@ impl Ear<'_> {
             match self.answers.get(&question.key) {
                 Some(answer) if question.is_answered_by(answer) => {
                     if let Some(fault) = question.fault_of(answer) {
-                        self.heard.misled.get_or_insert(fault);
+                        self.collected.misled.get_or_insert(fault);
                     }
-                    self.heard.used.insert(question.key, answer.clone());
+                    self.collected.used.insert(question.key, answer.clone());
                 }
                 _ => open.push(question),
             }
         }
-        self.heard.asks = open;
-        if !self.heard.asks.is_empty() || self.heard.misled.is_some() {
+        self.collected.asks = open;
+        if !self.collected.asks.is_empty() || self.collected.misled.is_some() {
             // Nothing that it does from here on is of use.
             self.stop.take().map(|stop| stop.send(()));
         }

@@ -47,12 +47,12 @@ pub enum Order {
 
 /// hotcell's folder of runtimes.
 #[derive(Debug, Clone)]
-pub struct Place(PathBuf);
+pub struct RuntimesFolder(PathBuf);
 
 /// The right to change the folder; ends when it is dropped.
 pub struct Lock(#[expect(dead_code, reason = "closing it gives the lock back")] File);
 
-impl Place {
+impl RuntimesFolder {
     /// Below hotcell's folder of data.
     pub fn in_data(data: &Path) -> Self {
         Self(data.join("runtimes"))

@@ -40,7 +40,7 @@ pub struct Life(#[expect(dead_code, reason = "its end is the message")] mpsc::Se
 
 /// What a server says on its standard error.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Complaints {
+pub enum ServerStderr {
     /// Nobody sees it: it may be anything, and our own is read by others.
     #[default]
     Dropped,
@@ -48,7 +48,7 @@ pub enum Complaints {
 }
 
 /// Starts a server.
-pub async fn start(settings: &Settings, complaints: Complaints) -> io::Result<Process> {
+pub async fn start(settings: &Settings, stderr: ServerStderr) -> io::Result<Process> {
     let (theirs_in, input) = pipe_with(PipeFlags::CLOEXEC)?;
     let (output, theirs_out) = pipe_with(PipeFlags::CLOEXEC)?;
     let folder = settings.folder.clone().unwrap_or_default();
@@ -60,9 +60,9 @@ pub async fn start(settings: &Settings, complaints: Complaints) -> io::Result<Pr
         .env_clear()
         .stdin(theirs_in)
         .stdout(theirs_out)
-        .stderr(match complaints {
-            Complaints::Dropped => Stdio::null(),
-            Complaints::Shown => Stdio::inherit(),
+        .stderr(match stderr {
+            ServerStderr::Dropped => Stdio::null(),
+            ServerStderr::Shown => Stdio::inherit(),
         })
         .process_group(0);
     for (name, value) in &settings.env {

@@ -7,15 +7,15 @@ use serde_json::Value;
 use tokio::sync::{Notify, OnceCell};
 
 use super::connection::Connection;
-use super::launch::Complaints;
+use super::launch::ServerStderr;
 use super::{Arguments, CallError, Functions, Settings, Tool, signature};
 
-/// How long a server that could not be started is left alone.
-const REST: Duration = Duration::from_secs(3);
+/// The backoff after a server could not be started.
+const BACKOFF: Duration = Duration::from_secs(3);
 /// Values that are shorter are found in any text.
 const SHORTEST: usize = 8;
 
-pub struct Server {
+pub struct UpstreamServer {
     /// As its owner calls it.
     pub name: String,
     /// As programs call it.
@@ -28,11 +28,11 @@ pub struct Server {
 }
 
 pub enum Kind {
-    Process(Settings, Complaints),
+    Process(Settings, ServerStderr),
     Functions(Arc<dyn Functions>),
 }
 
-impl Server {
+impl UpstreamServer {
     pub fn new(name: String, alias: String, kind: Kind, news: Arc<Notify>) -> Self {
         let known = match &kind {
             Kind::Functions(functions) => functions.tools(),
@@ -73,8 +73,8 @@ impl Server {
 
     /// The tools; starts the server if it does not run.
     pub async fn tools(&self) -> Result<Arc<Vec<Tool>>, CallError> {
-        if let Kind::Process(settings, complaints) = &self.kind {
-            self.line(settings, *complaints).await?;
+        if let Kind::Process(settings, stderr) = &self.kind {
+            self.line(settings, *stderr).await?;
         }
         Ok(self.known())
     }
@@ -89,8 +89,8 @@ impl Server {
                 let called = functions.call(&tool, arguments.to_map()?);
                 called.await.map_err(CallError::Tool)
             }
-            Kind::Process(settings, complaints) => {
-                let line = self.line(settings, *complaints).await?;
+            Kind::Process(settings, stderr) => {
+                let line = self.line(settings, *stderr).await?;
                 let line = line.get().ok_or_else(gone)?;
                 let tool = find(&self.known(), tool)?.name.clone();
                 let result = line.call(&tool, &arguments).await;
@@ -114,7 +114,7 @@ impl Server {
     async fn line(
         &self,
         settings: &Settings,
-        complaints: Complaints,
+        stderr: ServerStderr,
     ) -> Result<Arc<OnceCell<Connection>>, CallError> {
         let cell = {
             let mut line = lock(&self.line);
@@ -125,11 +125,11 @@ impl Server {
         };
         let open = || async {
             if let Some((when, why)) = &*lock(&self.failed)
-                && when.elapsed() < REST
+                && when.elapsed() < BACKOFF
             {
                 return Err(why.clone());
             }
-            let opened = Connection::open(settings, complaints, self.news.clone()).await;
+            let opened = Connection::open(settings, stderr, self.news.clone()).await;
             let (connection, tools) = opened.inspect_err(|why| {
                 *lock(&self.failed) = Some((Instant::now(), why.clone()));
             })?;

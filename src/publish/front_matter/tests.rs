@@ -1,10 +1,10 @@
 use super::*;
 
-fn read(code: &str) -> Result<Option<Front>, String> {
-    Front::read("my_script.py", code)
+fn read(code: &str) -> Result<Option<FrontMatter>, String> {
+    FrontMatter::read("my_script.py", code)
 }
 
-fn front(code: &str) -> Front {
+fn front(code: &str) -> FrontMatter {
     read(code).unwrap().unwrap()
 }
 

@@ -4,23 +4,23 @@
 //! Knows languages by their ids only. `src/language` finds what is here.
 
 mod archive;
-mod book;
-mod consent;
+mod auto_install;
 mod download;
 mod error;
-mod place;
+mod folder;
 mod progress;
 mod recipe;
+mod recipes;
 mod registry;
 
 use std::path::Path;
 
-pub use book::{offers, offers_by};
-pub use consent::may_add_unasked;
+pub use auto_install::may_add_unasked;
 pub use error::FetchError;
-pub use place::{Order, Place, Receipt};
+pub use folder::{Order, Receipt, RuntimesFolder};
 pub use progress::{Bar, Event, bar, megabytes};
 pub use recipe::{Recipe, Registry};
+pub use recipes::{offers, offers_by};
 pub use registry::base as registry_base;
 
 /// What is wanted.
@@ -48,12 +48,12 @@ pub struct Added {
 /// Blocks, for minutes if the line is slow. Two at once install once.
 pub fn add(
     wanted: &Wanted<'_>,
-    place: &Place,
+    runtimes: &RuntimesFolder,
     config: Option<&Path>,
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<Added, FetchError> {
-    let all = book::recipes(config)?;
-    let mut recipes = book::for_language(wanted.language, &all)?;
+    let all = recipes::recipes(config)?;
+    let mut recipes = recipes::for_language(wanted.language, &all)?;
     if let Some(name) = wanted.recipe {
         let known = recipes.iter().map(|it| it.name.clone()).collect();
         recipes.retain(|it| it.name == name);
@@ -69,9 +69,9 @@ pub fn add(
     let mut rest = recipes.iter().peekable();
     let mut answer = Err(none());
     while let Some(recipe) = rest.next() {
-        answer = with_required(recipe, &all, wanted, place, tell);
+        answer = with_required(recipe, &all, wanted, runtimes, tell);
         match (&answer, rest.peek()) {
-            // Another place may have it. A wrong hash or a full disk is no reason to go on.
+            // Another recipe may have it. A wrong hash or a full disk is no reason to go on.
             (
                 Err(
                     error @ (FetchError::Unreachable { .. }
@@ -93,24 +93,24 @@ pub fn add(
 /// Brings one recipe by its name, as for a tool that runs no language. Blocks.
 pub fn add_recipe(
     name: &str,
-    place: &Place,
+    runtimes: &RuntimesFolder,
     config: Option<&Path>,
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<Added, FetchError> {
-    let all = book::recipes(config)?;
+    let all = recipes::recipes(config)?;
     let found = all.iter().find(|it| it.name == name);
     let recipe = found.ok_or_else(|| FetchError::NoRecipe(name.to_owned()))?;
-    bring(recipe, Order::AfterPath, place, tell)
+    bring(recipe, Order::AfterPath, runtimes, tell)
 }
 
 /// Takes a language's runtimes out again; says which.
-pub fn remove(language: &str, place: &Place) -> Result<Vec<Receipt>, FetchError> {
+pub fn remove(language: &str, runtimes: &RuntimesFolder) -> Result<Vec<Receipt>, FetchError> {
     let runs = |it: &&(String, Receipt)| it.1.languages.iter().any(|id| id == language);
-    if !place.installed().iter().any(|it| runs(&it)) {
+    if !runtimes.installed().iter().any(|it| runs(&it)) {
         return Err(FetchError::NotThere(language.to_owned()));
     }
-    let _lock = place.lock(|| {})?;
-    let installed = place.installed();
+    let _lock = runtimes.lock(|| {})?;
+    let installed = runtimes.installed();
     let ours: Vec<_> = installed.iter().filter(runs).collect();
     for (_, receipt) in &ours {
         let leans = |it: &&(String, Receipt)| it.1.requires.contains(&receipt.recipe);
@@ -124,7 +124,7 @@ pub fn remove(language: &str, place: &Place) -> Result<Vec<Receipt>, FetchError>
         }
     }
     for (folder, _) in &ours {
-        place.take_out(folder)?;
+        runtimes.take_out(folder)?;
     }
     Ok(ours.into_iter().map(|it| it.1.clone()).collect())
 }
@@ -134,23 +134,23 @@ fn with_required(
     recipe: &Recipe,
     all: &[Recipe],
     wanted: &Wanted<'_>,
-    place: &Place,
+    runtimes: &RuntimesFolder,
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<Added, FetchError> {
     for name in &recipe.requires {
         let found = all.iter().find(|it| it.name == *name);
         let required = found.ok_or_else(|| FetchError::NoRecipe(name.clone()))?;
         if !required.programs.keys().all(|name| (wanted.has)(name)) {
-            bring(required, Order::AfterPath, place, tell)?;
+            bring(required, Order::AfterPath, runtimes, tell)?;
         }
     }
-    bring(recipe, wanted.order, place, tell)
+    bring(recipe, wanted.order, runtimes, tell)
 }
 
 fn bring(
     recipe: &Recipe,
     order: Order,
-    place: &Place,
+    runtimes: &RuntimesFolder,
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<Added, FetchError> {
     let arch = std::env::consts::ARCH;
@@ -159,10 +159,10 @@ fn bring(
         let recipe = recipe.name.clone();
         return Err(FetchError::OtherMachine { recipe, arch });
     }
-    let _lock = place.lock(|| tell(Event::Waiting))?;
+    let _lock = runtimes.lock(|| tell(Event::Waiting))?;
     let folder = recipe.folder(arch);
     // Asked under the lock: whoever had it before may have brought the same.
-    let already = place.has(&folder);
+    let already = runtimes.has(&folder);
     if !already {
         let client = download::Client::new()?;
         for archive in &archives {
@@ -173,25 +173,25 @@ fn bring(
                 file: &archive.file,
                 size: archive.size,
             });
-            let to = place.download(archive.sha256.as_str());
+            let to = runtimes.download(archive.sha256.as_str());
             download::download(&client, archive, &to, &mut |got| tell(Event::Arrived(got)))?;
         }
         tell(Event::Unpacking {
             recipe: &recipe.name,
         });
-        let staged = place.stage(&folder)?;
-        let done = unpack(recipe, &archives, place, &staged)
-            .and_then(|()| place.settle(recipe, &staged, &folder));
+        let staged = runtimes.stage(&folder)?;
+        let done = unpack(recipe, &archives, runtimes, &staged)
+            .and_then(|()| runtimes.settle(recipe, &staged, &folder));
         if let Err(error) = done {
             // The next one who takes the lock would do it, but the disk may be full now.
             let _ = std::fs::remove_dir_all(&staged);
             return Err(error);
         }
         for archive in &archives {
-            let _ = std::fs::remove_file(place.download(archive.sha256.as_str()));
+            let _ = std::fs::remove_file(runtimes.download(archive.sha256.as_str()));
         }
     }
-    place.link(recipe, &folder, order)?;
+    runtimes.link(recipe, &folder, order)?;
     Ok(Added {
         recipe: recipe.name.clone(),
         version: recipe.version.clone(),
@@ -202,17 +202,17 @@ fn bring(
 fn unpack(
     recipe: &Recipe,
     archives: &[&recipe::Archive],
-    place: &Place,
+    runtimes: &RuntimesFolder,
     staged: &Path,
 ) -> Result<(), FetchError> {
     use std::os::unix::fs::PermissionsExt;
     let tree = staged.join("tree");
     for archive in archives {
-        let file = place.download(archive.sha256.as_str());
+        let file = runtimes.download(archive.sha256.as_str());
         if let Err(error) = archive::unpack(archive, &file, &tree) {
             // A full disk is not the archive's fault; anything else will not get better.
             return Err(match error {
-                FetchError::Disk { source, .. } => place.disk(source),
+                FetchError::Disk { source, .. } => runtimes.disk(source),
                 other => {
                     let _ = std::fs::remove_file(&file);
                     other
@@ -231,7 +231,7 @@ fn unpack(
         }
         // Wheels do not always say that a program is one.
         let mode = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(&program, mode).map_err(|source| place.disk(source))?;
+        std::fs::set_permissions(&program, mode).map_err(|source| runtimes.disk(source))?;
     }
     Ok(())
 }

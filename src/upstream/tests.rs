@@ -72,7 +72,7 @@ fn a_server_has_a_name_that_programs_can_write() {
         unset: Vec::new(),
     };
     let names = ["a b", "a-b"].map(|name| (name.to_owned(), settings.clone()));
-    let servers = Servers::new(names, [], Complaints::Dropped);
+    let servers = UpstreamServers::new(names, [], ServerStderr::Dropped);
     let aliases: Vec<&str> = servers.all().iter().map(|it| it.alias.as_str()).collect();
     assert_eq!(aliases, ["a_b", "a_b_2"]);
 }
@@ -90,7 +90,8 @@ fn many_tools_are_told_by_their_number() {
     }
     let of = |count| {
         let functions: Arc<dyn Functions> = Arc::new(Many(count));
-        Servers::new([], [("host".to_owned(), functions)], Complaints::Dropped).catalogue()
+        UpstreamServers::new([], [("host".to_owned(), functions)], ServerStderr::Dropped)
+            .catalogue()
     };
     assert_eq!(of(2), "host.create() // Makes an issue\n".repeat(2));
     assert_eq!(
@@ -104,7 +105,7 @@ fn many_tools_are_told_by_their_number() {
         )
     });
     assert!(
-        Servers::new([], many, Complaints::Dropped)
+        UpstreamServers::new([], many, ServerStderr::Dropped)
             .catalogue()
             .len()
             < 1200

@@ -5,7 +5,7 @@ use reqwest::Url;
 use serde_json::Value;
 
 use super::Ecosystem;
-use super::registry::{Page, Upstream};
+use super::registry::{Page, RegistryClient};
 
 /// A file that a page lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct Listed {
 /// may not lead to are left out.
 pub fn rewrite(
     page: &Page,
-    upstream: &Upstream,
+    upstream: &RegistryClient,
     keep: &mut dyn FnMut(Listed) -> String,
 ) -> Option<String> {
     let mut keep = |link: &str, version: &str| -> Option<String> {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     fn rewritten(ecosystem: Ecosystem, is_json: bool, text: &str) -> (String, Vec<String>) {
-        let upstream = Upstream::new(
+        let upstream = RegistryClient::new(
             Url::parse("https://index.example/simple/").unwrap(),
             ecosystem,
         )

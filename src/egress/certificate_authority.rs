@@ -39,14 +39,14 @@ const VARIABLES: [&str; 9] = [
 ];
 
 /// The authority of one run.
-pub struct Authority {
+pub struct CertificateAuthority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     provider: Arc<CryptoProvider>,
 }
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-impl Authority {
+impl CertificateAuthority {
     /// Makes one for a plan with secrets, and shows it to the program.
     pub fn furnish(plan: &RunPlan) -> Result<Option<(RunPlan, Arc<Self>)>, Error> {
         if plan

@@ -4,24 +4,27 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::block::check_contents;
-use super::front::Front;
-use super::listen::{Heard, Item, Role};
+use super::collector::{Collected, Item, Role};
+use super::content_block::check_contents;
+use super::front_matter::FrontMatter;
 use crate::mcp::{Fault, Runner, ends, keep, output_uri};
 use crate::output::RunOutput;
-use crate::secret::random_name;
+use crate::random::random_name;
 
 /// Characters of standard error in an answer.
 const STDERR_BUDGET: usize = 8_000;
 
 /// The result of `tools/call`.
-pub fn tool((output, mut heard): (RunOutput, Heard), runner: &Runner) -> Map<String, Value> {
-    let failed = failed(&output, &heard);
-    let whole = std::mem::take(&mut heard.whole);
+pub fn tool(
+    (output, mut collected): (RunOutput, Collected),
+    runner: &Runner,
+) -> Map<String, Value> {
+    let failed = failed(&output, &collected);
+    let whole = std::mem::take(&mut collected.whole);
     let mut left = runner.settings().budget;
     let mut cut = 0;
     let mut content: Vec<Value> = Vec::new();
-    for item in heard.items {
+    for item in collected.items {
         let block = match item {
             Item::Block { block, .. } => block,
             Item::Text(bytes) => {
@@ -47,9 +50,9 @@ pub fn tool((output, mut heard): (RunOutput, Heard), runner: &Runner) -> Map<Str
                 "type": "resource_link",
                 "uri": output_uri(&run, "stdout"),
                 "name": "stdout",
-                "description": format!("all text of the script, {} bytes", heard.text),
+                "description": format!("all text of the script, {} bytes", collected.text),
                 "mimeType": "text/plain",
-                "size": heard.text,
+                "size": collected.text,
             }));
         }
     }
@@ -60,7 +63,7 @@ pub fn tool((output, mut heard): (RunOutput, Heard), runner: &Runner) -> Map<Str
         content.push(json!({ "type": "text", "text": text }));
     }
     let mut result = Map::from_iter([("content".to_owned(), content.into())]);
-    if let Some(structured) = heard.structured {
+    if let Some(structured) = collected.structured {
         result.insert("structuredContent".to_owned(), structured);
     }
     if failed.is_some() {
@@ -80,10 +83,10 @@ pub fn failure(why: &str) -> Map<String, Value> {
 
 /// The result of `prompts/get`: each text and each block is a message.
 pub fn prompt(
-    (output, heard): (RunOutput, Heard),
-    front: &Front,
+    (output, collected): (RunOutput, Collected),
+    front: &FrontMatter,
 ) -> Result<Map<String, Value>, Fault> {
-    if let Some(why) = failed(&output, &heard) {
+    if let Some(why) = failed(&output, &collected) {
         return Err(Fault::new(Fault::INTERNAL, why));
     }
     let message = |item| match item {
@@ -97,7 +100,7 @@ pub fn prompt(
             Some(json!({ "role": role, "content": block }))
         }
     };
-    let messages: Vec<Value> = heard.items.into_iter().filter_map(message).collect();
+    let messages: Vec<Value> = collected.items.into_iter().filter_map(message).collect();
     let mut result = Map::from_iter([("messages".to_owned(), messages.into())]);
     if let Some(description) = front.listing.get("description") {
         result.insert("description".to_owned(), description.clone());
@@ -108,18 +111,18 @@ pub fn prompt(
 /// The result of `resources/read`: the bytes that were printed, as they are, or
 /// the resources that were returned.
 pub fn resource(
-    (output, heard): (RunOutput, Heard),
+    (output, collected): (RunOutput, Collected),
     uri: &str,
     mime: Option<&str>,
 ) -> Result<Map<String, Value>, Fault> {
     let fail = |why: String| Fault::new(Fault::INTERNAL, why).with(json!({ "uri": uri }));
-    if let Some(why) = failed(&output, &heard) {
+    if let Some(why) = failed(&output, &collected) {
         return Err(fail(why));
     }
     let mut returned = Vec::new();
     let mut printed = Vec::new();
     let mut kept = 0;
-    for item in heard.items {
+    for item in collected.items {
         match item {
             Item::Text(bytes) => {
                 kept += bytes.len();
@@ -134,8 +137,8 @@ pub fn resource(
             }
         }
     }
-    if kept < heard.text {
-        return Err(fail(format!("{} bytes are too many", heard.text)));
+    if kept < collected.text {
+        return Err(fail(format!("{} bytes are too many", collected.text)));
     }
     if returned.is_empty() {
         let mut contents = json!({ "uri": uri });
@@ -152,9 +155,9 @@ pub fn resource(
 }
 
 /// What went wrong, for whoever called: the script's own words first.
-fn failed(output: &RunOutput, heard: &Heard) -> Option<String> {
+fn failed(output: &RunOutput, collected: &Collected) -> Option<String> {
     let Some(error) = &output.error else {
-        let complaint = heard.complaint.as_ref()?;
+        let complaint = collected.complaint.as_ref()?;
         return Some(format!(
             "the script said something that is not understood: {complaint}"
         ));

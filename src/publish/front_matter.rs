@@ -27,7 +27,7 @@ const LONGEST: usize = 64 << 10;
 
 /// What a script is.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Front {
+pub struct FrontMatter {
     pub kind: Kind,
     /// A name, or the address of a resource.
     pub key: String,
@@ -72,7 +72,7 @@ struct Written {
     complete: BTreeMap<String, Vec<String>>,
 }
 
-impl Front {
+impl FrontMatter {
     /// Reads the front matter of a script; none if it has none.
     pub fn read(file_name: &str, code: &str) -> Result<Option<Self>, String> {
         let Some((kind, matter)) = cut_out(code)? else {
@@ -118,7 +118,7 @@ fn cut_out(code: &str) -> Result<Option<(&str, String)>, String> {
     Err(format!("it has no end: a line `{before}---`"))
 }
 
-fn build(kind: &str, file_name: &str, written: Written) -> Result<Front, String> {
+fn build(kind: &str, file_name: &str, written: Written) -> Result<FrontMatter, String> {
     let stem = Path::new(file_name).file_stem();
     let stem = stem.and_then(|stem| stem.to_str()).unwrap_or_default();
     let name = written.name.unwrap_or_else(|| stem.to_owned());
@@ -173,7 +173,7 @@ fn build(kind: &str, file_name: &str, written: Written) -> Result<Front, String>
         }
     };
     let say = |error: crate::request::RequestError| error.to_string();
-    Ok(Front {
+    Ok(FrontMatter {
         kind,
         key,
         listing,

@@ -7,7 +7,7 @@
 const MOST: usize = 32 << 10;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Hello {
+pub enum ClientHello {
     /// More bytes are needed to tell.
     Unfinished,
     /// It is no TLS, or none that we can read.
@@ -17,7 +17,7 @@ pub enum Hello {
 }
 
 /// Reads the beginning of what a client sends.
-pub fn read(bytes: &[u8]) -> Hello {
+pub fn read(bytes: &[u8]) -> ClientHello {
     let mut message = Vec::new();
     let mut rest = bytes;
     loop {
@@ -29,35 +29,35 @@ pub fn read(bytes: &[u8]) -> Hello {
             [22, 3, _, high, low, body @ ..] => {
                 let length = usize::from(u16::from_be_bytes([*high, *low]));
                 if length == 0 || length > 1 << 14 {
-                    return Hello::NotTls;
+                    return ClientHello::NotTls;
                 }
                 body.split_at_checked(length)
             }
-            _ => return Hello::NotTls,
+            _ => return ClientHello::NotTls,
         };
         let Some((body, after)) = whole else {
             return match bytes.len() < MOST {
-                true => Hello::Unfinished,
-                false => Hello::NotTls,
+                true => ClientHello::Unfinished,
+                false => ClientHello::NotTls,
             };
         };
         message.extend_from_slice(body);
         rest = after;
         let [kind, length @ ..] = &message[..] else {
-            return Hello::NotTls;
+            return ClientHello::NotTls;
         };
         if *kind != 1 {
-            return Hello::NotTls;
+            return ClientHello::NotTls;
         }
         if let [a, b, c, hello @ ..] = length {
             let length = u32::from_be_bytes([0, *a, *b, *c]) as usize;
             if length > MOST {
-                return Hello::NotTls;
+                return ClientHello::NotTls;
             }
             if hello.len() >= length {
                 return match server_name(&hello[..length]) {
-                    Some(name) => Hello::Name(name),
-                    None => Hello::NotTls,
+                    Some(name) => ClientHello::Name(name),
+                    None => ClientHello::NotTls,
                 };
             }
         }
@@ -164,27 +164,27 @@ mod tests {
         let other = (43, vec![2, 3, 4]);
         for size in [1, 5, 16384] {
             let bytes = hello(&[other.clone(), name(b"a.test")], size);
-            assert_eq!(read(&bytes), Hello::Name(Some("a.test".to_owned())));
+            assert_eq!(read(&bytes), ClientHello::Name(Some("a.test".to_owned())));
             for cut in 0..bytes.len() {
-                assert_eq!(read(&bytes[..cut]), Hello::Unfinished, "{cut}");
+                assert_eq!(read(&bytes[..cut]), ClientHello::Unfinished, "{cut}");
             }
         }
-        assert_eq!(read(&hello(&[other], 99)), Hello::Name(None));
+        assert_eq!(read(&hello(&[other], 99)), ClientHello::Name(None));
     }
 
     #[test]
     fn what_is_not_exactly_one_name_is_not_read() {
         let two = hello(&[name(b"a.test"), name(b"b.test")], 999);
-        assert_eq!(read(&two), Hello::NotTls);
+        assert_eq!(read(&two), ClientHello::NotTls);
         let (_, mut longer) = name(b"a.test");
         longer.push(0);
-        assert_eq!(read(&hello(&[(0, longer)], 999)), Hello::NotTls);
-        assert_eq!(read(&hello(&[name(b"\xff")], 999)), Hello::NotTls);
+        assert_eq!(read(&hello(&[(0, longer)], 999)), ClientHello::NotTls);
+        assert_eq!(read(&hello(&[name(b"\xff")], 999)), ClientHello::NotTls);
         for text in ["GET / HTTP/1.1\r\n", "\x16\x02", "SSH-2.0-x", "\0"] {
-            assert_eq!(read(text.as_bytes()), Hello::NotTls, "{text:?}");
+            assert_eq!(read(text.as_bytes()), ClientHello::NotTls, "{text:?}");
         }
-        assert_eq!(read(&[22, 3, 1, 0, 0]), Hello::NotTls);
-        assert_eq!(read(&[22, 3, 1, 0, 4, 2, 0, 0, 0]), Hello::NotTls);
+        assert_eq!(read(&[22, 3, 1, 0, 0]), ClientHello::NotTls);
+        assert_eq!(read(&[22, 3, 1, 0, 4, 2, 0, 0, 0]), ClientHello::NotTls);
     }
 
     #[test]

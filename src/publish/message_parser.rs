@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::secret::random_name;
+use crate::random::random_name;
 
 /// The longest thing that can be said at once: an image of 12 MiB, encoded.
 const LONGEST: usize = 16 << 20;
@@ -24,7 +24,7 @@ pub enum Piece {
 }
 
 /// Cuts a script's output into pieces.
-pub struct Talk {
+pub struct MessageParser {
     mark: String,
     held: Vec<u8>,
     /// Bytes of an unfinished line that are known to have no end in them.
@@ -40,7 +40,7 @@ enum Place {
     Lost,
 }
 
-impl Talk {
+impl MessageParser {
     pub fn new() -> Self {
         Self::marked(format!("hotcell:{}:", random_name()))
     }
@@ -173,7 +173,7 @@ mod tests {
 
     /// What is heard in pieces of `step` bytes, with neighbouring texts joined.
     fn heard(output: &[u8], step: usize) -> Vec<Piece> {
-        let mut talk = Talk::marked("<mark>".to_owned());
+        let mut talk = MessageParser::marked("<mark>".to_owned());
         let mut pieces = Vec::new();
         for bytes in output.chunks(step) {
             talk.hear(bytes, &mut pieces);
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_not_held() {
-        let mut talk = Talk::marked("<mark>".to_owned());
+        let mut talk = MessageParser::marked("<mark>".to_owned());
         let mut pieces = Vec::new();
         talk.hear(b"<mark>", &mut pieces);
         for _ in 0..40 {
@@ -257,6 +257,6 @@ mod tests {
 
     #[test]
     fn no_two_runs_have_the_same_mark() {
-        assert_ne!(Talk::new().mark(), Talk::new().mark());
+        assert_ne!(MessageParser::new().mark(), MessageParser::new().mark());
     }
 }

@@ -7,17 +7,17 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::error::Refused;
-use super::pages::first_upload;
-use super::registry::{Unanswered, Upstream};
-use super::table::lookalikes;
-use super::want::Found;
+use super::known_imports::lookalikes;
+use super::registry::{RegistryClient, Unanswered};
+use super::registry_page::first_upload;
+use super::wishes::Found;
 
 /// Asks the registry about a package that an import is probably called like.
 ///
 /// `Err` if the registry cannot be asked.
 pub async fn judge(
     found: &Found,
-    upstream: &Upstream,
+    upstream: &RegistryClient,
     least: u64,
 ) -> Result<Option<Refused>, String> {
     let name = found.package.name();

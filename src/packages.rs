@@ -5,23 +5,23 @@
 //! nothing of the program. What it made is only bytes to us; it becomes a tree that
 //! cells see read-only.
 
-mod age;
 mod error;
 mod gateway;
 mod go;
 mod install;
 mod javascript;
+mod known_imports;
 mod lock;
-mod pages;
+mod manifest;
 mod python;
 mod registry;
+mod registry_page;
+mod release_age;
 mod requirement;
 mod rust;
-mod script;
 mod settings;
 mod store;
-mod table;
-mod want;
+mod wishes;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -40,7 +40,7 @@ pub use self::python::awaits_at_top;
 pub use self::requirement::{BadRequirement, Requirement};
 pub use self::settings::{Settings, Table};
 pub use self::store::{IN_CELL, Set, Store};
-pub use self::want::{BadWish, Found, Wishes};
+pub use self::wishes::{BadWish, Found, Wishes};
 use crate::cell::Requirement as Walls;
 use crate::language::{Definition, Ecosystem, Packages as How, Runtime, Surroundings};
 use crate::plan::RunPlan;
@@ -78,7 +78,7 @@ pub enum Readied {
 pub type Jails<'a> = dyn Fn(&[Tree]) -> Result<Arc<Jail>, JailError> + Sync + 'a;
 
 /// What it takes to install something.
-pub struct Workshop<'a> {
+pub struct InstallerContext<'a> {
     /// A jail whose cells see these trees.
     pub jail: &'a Jails<'a>,
     pub cgroups: &'a Cgroups,
@@ -87,7 +87,7 @@ pub struct Workshop<'a> {
     pub around: &'a Surroundings,
 }
 
-impl Workshop<'_> {
+impl InstallerContext<'_> {
     /// Says what goes on; nobody listening is fine.
     pub fn tell(&self, text: &str) {
         tell(&self.events, text);
@@ -179,15 +179,15 @@ impl Packages {
             .filter(|file| definition.owns(file.path.as_str()))
             .filter_map(|file| match &file.source {
                 FileSource::Bytes(bytes) => Some(String::from_utf8_lossy(bytes)),
-                _ => want::text_of(file).map(Cow::from),
+                _ => wishes::text_of(file).map(Cow::from),
             });
         let all: Vec<Cow<'_, str>> = [code].into_iter().chain(beside).collect();
         let present = |module: &str| {
             let folders = self.folders(how, runtime, around);
-            want::is_present(&folders, module)
+            wishes::is_present(&folders, module)
         };
         let asked = request.asked_packages();
-        let mut wishes = want::wishes(how, &all, request.asked_files(), asked, present)?;
+        let mut wishes = wishes::wishes(how, &all, request.asked_files(), asked, present)?;
         if !wishes.is_empty() && !self.settings().detect {
             wishes.known.clear();
             wishes.optional.clear();
@@ -203,7 +203,7 @@ impl Packages {
         &self,
         plan: &RunPlan,
         packages: &PackagePlan,
-        workshop: &Workshop<'_>,
+        context: &InstallerContext<'_>,
         cancelled: Pin<&mut C>,
     ) -> Result<Readied, PackageError> {
         let base = self.settings().registry(packages.how.from)?;
@@ -217,7 +217,7 @@ impl Packages {
             packages,
             settings: self.settings(),
             store: self.store()?,
-            workshop,
+            context,
             refused: &self.refused,
             base,
             key: &key,
