@@ -44,7 +44,7 @@ use crate::request::{
     parse_size,
 };
 use crate::secret::{Header, Hidden, Secret};
-use crate::servers::Settings;
+use crate::upstream::Settings;
 
 const FILE: &str = "config.toml";
 

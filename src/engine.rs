@@ -13,14 +13,14 @@ use std::time::Instant;
 use crate::cell::{JailProvider, Provider, Warming};
 use crate::compile::Builder;
 use crate::config::{Config, ConfigError};
-use crate::fetch::may_add_unasked;
 use crate::language::{
     By, Definition, Registry, Runtime, Surroundings, Tiers, UnsupportedPlatform, unfence,
 };
 use crate::packages::{Importer, Packages};
 use crate::plan::{Defaults, Inputs, PackageInputs, RunPlan, UpstreamInputs, plan};
 use crate::request::{Network, RunRequest};
-use crate::servers::{Complaints, Functions, Servers};
+use crate::runtimes::may_add_unasked;
+use crate::upstream::{Functions, ServerStderr, UpstreamServers};
 
 pub use crate::cell::Trust;
 pub use error::{Rejected, StartError};
@@ -47,9 +47,9 @@ pub struct Engine {
     versions: Mutex<HashMap<PathBuf, Option<String>>>,
     packages: Packages,
     functions: Vec<(String, Arc<dyn Functions>)>,
-    complaints: Complaints,
+    complaints: ServerStderr,
     /// Made of the configuration when the first request comes.
-    servers: OnceLock<Servers>,
+    servers: OnceLock<UpstreamServers>,
 }
 
 /// What planning may do to find out what it needs.
@@ -84,7 +84,7 @@ impl Engine {
             found: Mutex::default(),
             versions: Mutex::default(),
             functions: Vec::new(),
-            complaints: Complaints::default(),
+            complaints: ServerStderr::default(),
             servers: OnceLock::new(),
         }
     }
@@ -134,7 +134,7 @@ impl Engine {
     }
 
     /// What becomes of what servers say on their standard error.
-    pub fn with_complaints(self, complaints: Complaints) -> Self {
+    pub fn with_complaints(self, complaints: ServerStderr) -> Self {
         Self { complaints, ..self }
     }
 
@@ -294,11 +294,11 @@ impl Engine {
     }
 
     /// The servers whose tools programs may call.
-    pub fn servers(&self) -> Result<&Servers, Rejected> {
+    pub fn servers(&self) -> Result<&UpstreamServers, Rejected> {
         let config = self.config()?;
         let processes = || config.servers.iter().cloned();
         let functions = || self.functions.iter().cloned();
-        let make = || Servers::new(processes(), functions(), self.complaints);
+        let make = || UpstreamServers::new(processes(), functions(), self.complaints);
         Ok(self.servers.get_or_init(make))
     }
 

@@ -9,18 +9,19 @@
 //! - [`config`] is what the machine's owner has decided for all runs.
 //! - [`request`] is a request that has been checked.
 //! - [`language`] knows the languages and finds their runtimes on this host.
-//! - [`fetch`] brings runtimes that are not there, on request.
+//! - [`runtimes`] fetches runtimes that are not there, on request.
 //! - [`plan`] resolves a request into all that a run needs. Pure.
 //! - [`pool`] keeps cells waiting for their program.
 //! - [`cell`] is a sandbox of the kernel's, seen from async code.
-//! - [`egress`] is a cell's way out: a proxy to the hosts that were granted.
+//! - [`egress`] is a sandbox's egress proxy, to the hosts that were granted.
+//! - [`loopback`] answers a program at ports of its own loopback: one bounded listener for all.
 //! - [`run`] carries a plan out: deadline, output, outcome.
 //! - [`compile`] builds a program before it runs, in cells too, and keeps what it built.
 //! - [`packages`] finds out which packages a program needs and installs them, in cells too.
 //! - [`output`] is a result as the world sees it.
-//! - [`servers`] are other MCP servers, whose tools a program may call.
+//! - [`upstream`] are other MCP servers, whose tools a program may call.
 //! - [`store`] keeps what outlives a run.
-//! - [`secret`] makes names that cannot be guessed.
+//! - [`random`] makes names that cannot be guessed.
 //! - [`doctor`] tests the walls from inside a real cell.
 //!
 //! A program of your own streams runs like this, and offers them functions. Cells are made by that same program, started again, so [`hook`] comes first:
@@ -33,7 +34,7 @@
 //! use hotcell::language::Surroundings;
 //! use hotcell::request::RunRequest;
 //! use hotcell::run::{Stdin, Surface};
-//! use hotcell::servers::{Called, Functions, Tool};
+//! use hotcell::upstream::{Called, Functions, Tool};
 //! use serde_json::{Map, Value, json};
 //!
 //! struct Sums;
@@ -90,7 +91,6 @@ pub mod config;
 pub mod doctor;
 pub mod egress;
 pub mod engine;
-pub mod fetch;
 pub mod http;
 pub mod language;
 pub mod loopback;
@@ -102,9 +102,10 @@ pub mod publish;
 pub mod random;
 pub mod request;
 pub mod run;
+pub mod runtimes;
 pub mod secret;
-pub mod servers;
 pub mod store;
+pub mod upstream;
 
 pub use http::serve;
 
@@ -115,7 +116,7 @@ pub fn hook() -> Option<std::process::ExitCode> {
     let mut arguments = std::env::args_os();
     match arguments.next() {
         Some(name) if name == jail::ENGINE => Some(engines::main(arguments)),
-        Some(name) if name == servers::LAUNCHER => Some(servers::launch(arguments)),
+        Some(name) if name == upstream::LAUNCHER => Some(upstream::launch(arguments)),
         _ => doctor::hook(),
     }
 }

@@ -528,7 +528,7 @@ fn diagnosed(plan: &RunPlan, code: i32, stderr: &[u8]) -> ErrorOutput {
     let exited = format!("the program failed with exit code {code}");
     if cause == Cause::Unknown
         && plan.egress.is_none()
-        && let Some(host) = egress::wanted(stderr)
+        && let Some(host) = egress::missing_network(stderr)
     {
         let host = host.map_or_else(|| "the host".to_owned(), |host| format!("`{host}`"));
         let message = format!("{exited}: it has no network");

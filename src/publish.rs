@@ -1,26 +1,26 @@
 //! Scripts of a folder as tools, prompts and resources.
 //!
-//! A script says in its leading comment what it is (`front`), runs in a cell like
-//! any other code, and returns what it prints. With more to say it prints lines
-//! under a mark (`talk`): content of every kind, progress, questions. What it says
-//! is as hostile as anything from a cell: bounded, checked, and only then believed.
+//! A script says in its front matter what it is (`front_matter`), runs in a cell like any
+//! other code, and returns what it prints. With more to say it prints messages, each a line
+//! that begins with a mark (`message_parser`): content of every kind, progress, questions.
+//! What it says is as hostile as anything from a cell: bounded, checked, and only then believed.
 //!
 //! `folder` follows the files, `script` is one of them as an object of [`crate::mcp`],
-//! `call` runs it (again and again while it asks), `listen` hears it, `seal` lets a
-//! client keep the answers meanwhile. `docs/publish.md` is the user's side of it.
+//! `invocation` runs it (again and again while it asks), `collector` takes in what it says,
+//! `request_state` lets a client keep the answers meanwhile. `docs/publish.md` is the user's side.
 
-mod ask;
-mod block;
-mod call;
-mod check;
+mod collector;
+mod content_block;
 mod folder;
-mod front;
-mod listen;
-mod pace;
-mod render;
+mod front_matter;
+mod invocation;
+mod message_parser;
+mod method_result;
+mod question;
+mod rate_limit;
+mod request_state;
+mod schema_check;
 mod script;
-mod seal;
-mod talk;
 mod template;
 
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use std::sync::Arc;
 pub use folder::Folder;
 
 use crate::mcp::Runner;
-use seal::Sealer;
+use request_state::StateSigner;
 
 /// Small libraries that lie beside every script; it uses the one it can.
 const HELPERS: [(&str, &str); 3] = [
@@ -40,12 +40,12 @@ const HELPERS: [(&str, &str); 3] = [
 /// What all scripts of a folder share.
 struct Shared {
     runner: Arc<Runner>,
-    sealer: Sealer,
+    signer: StateSigner,
 }
 
 impl Shared {
     fn new(runner: Arc<Runner>) -> Self {
-        let sealer = Sealer::new();
-        Self { runner, sealer }
+        let signer = StateSigner::new();
+        Self { runner, signer }
     }
 }

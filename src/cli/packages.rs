@@ -10,11 +10,11 @@ use tokio::sync::mpsc;
 use super::{BAD_INPUT, LOW_LIMITS, OUR_FAILURE, complain, show, told};
 use crate::cell::Requirement;
 use crate::engine::{Engine, Rejected};
-use crate::fetch::megabytes;
 use crate::language::Surroundings;
 use crate::packages::{PackageError, Readied, Set, Store};
 use crate::request::{AskedPackages, RunRequest, parse_size};
 use crate::run::{OutputEvent, Stream};
+use crate::runtimes::megabytes;
 
 #[derive(clap::Args)]
 pub struct Arguments {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{BAD_INPUT, LOW_LIMITS, OUR_FAILURE, complain};
 use crate::engine::Engine;
 use crate::language::Surroundings;
-use crate::servers::{Complaints, Servers};
+use crate::upstream::{ServerStderr, UpstreamServers};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -21,7 +21,7 @@ pub struct Arguments {
 const MISSING: u8 = 1;
 
 pub fn main(arguments: &Arguments) -> ExitCode {
-    let engine = Engine::new(Surroundings::from_env()).with_complaints(Complaints::Shown);
+    let engine = Engine::new(Surroundings::from_env()).with_complaints(ServerStderr::Shown);
     let servers = match engine.servers() {
         Ok(servers) => servers,
         Err(error) => {
@@ -54,7 +54,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 }
 
 /// What each of them says of itself, and whether all do.
-async fn list(servers: &Servers) -> (Vec<Value>, bool) {
+async fn list(servers: &UpstreamServers) -> (Vec<Value>, bool) {
     let mut listed = Vec::new();
     let mut is_whole = true;
     // All start at once; below each is waited for.

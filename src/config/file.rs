@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::request::check_variable;
 use crate::secret::Hidden;
-use crate::servers::Settings;
+use crate::upstream::Settings;
 
 /// Shorter values would be found in any text.
 const SHORTEST: usize = 8;

@@ -5,48 +5,40 @@ mod inject;
 mod refusal;
 
 use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use http_body_util::{Either, Full};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::Incoming;
 use hyper::header;
 use hyper::rt::{Read, Write};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper::{Method, Request, Response};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use super::authority::Authority;
-use super::dial::{DialError, Dialer};
+use super::certificate_authority::CertificateAuthority;
+use super::dialer::{DialError, Dialer};
 use super::grant::Egress;
 use super::report::{Ledger, Reason, Report};
-use super::secure::Secure;
+use super::tls_client::TlsClient;
 use super::tunnel::{self, Meter};
+use crate::loopback::{self, Body, Connection, Http, Service, full};
 use crate::request::Target;
 use crate::secret::Secret;
-use crate::servers::Bridge;
-use forward::Counted;
 pub use refusal::Refusal;
 
-const HEAD_TIME: Duration = Duration::from_secs(30);
-const HEAD_BYTES: usize = 64 << 10;
-const HEAD_LINES: usize = 200;
-
-pub type Body = Either<Full<Bytes>, Counted>;
-
 /// The proxy of one run.
-pub struct Proxy {
-    pub(super) egress: Egress,
+pub struct EgressProxy {
+    egress: Egress,
     dialer: Dialer,
     /// Of a run with secrets.
-    authority: Option<Arc<Authority>>,
-    secure: Secure,
-    /// Of a run that may call the tools of other servers.
-    bridge: Option<Arc<Bridge>>,
-    pub(super) ledger: Ledger,
+    authority: Option<Arc<CertificateAuthority>>,
+    tls: TlsClient,
+    /// Who answers what is asked at this port, but not of a proxy.
+    other: Option<Arc<dyn Http>>,
+    ledger: Ledger,
 }
 
 /// What CONNECT was answered with; begins when the answer is sent.
@@ -74,49 +66,35 @@ impl Scheme {
     }
 }
 
-impl crate::loopback::Service for Proxy {
-    fn attend(
-        self: Arc<Self>,
-        stream: TcpStream,
-    ) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
-        Box::pin(Proxy::attend(self, stream))
-    }
-
-    fn exhausted(&self) {
-        self.ledger.exhaust();
-    }
-}
-
-impl Proxy {
+impl EgressProxy {
     pub fn new(
         egress: Egress,
-        authority: Option<Arc<Authority>>,
-        bridge: Option<Arc<Bridge>>,
+        authority: Option<Arc<CertificateAuthority>>,
+        other: Option<Arc<dyn Http>>,
     ) -> Self {
         Self {
             egress,
             dialer: Dialer::default(),
             authority,
-            secure: Secure::default(),
-            bridge,
+            tls: TlsClient::default(),
+            other,
             ledger: Ledger::default(),
         }
     }
 
+    /// What was asked for until now.
     pub fn report(&self) -> Report {
         self.ledger.report(self.egress.transfer)
     }
 
-    /// Serves one connection of the program to its end.
-    pub async fn attend(self: Arc<Self>, stream: TcpStream) {
-        let _ = stream.set_nodelay(true);
+    async fn serve(self: Arc<Self>, connection: Connection) {
         let tunnel = Mutex::new(None);
         let answer = |request| async {
             let answer = self.answer(request, &tunnel).await;
             Ok::<_, Infallible>(answer.unwrap_or_else(|refusal| self.refuse(refusal)))
         };
         let serving = server()
-            .serve_connection(TokioIo::new(stream), service_fn(answer))
+            .serve_connection(TokioIo::new(connection), service_fn(answer))
             .with_upgrades();
         // A connection that breaks has been answered as far as it could be.
         let _ = serving.await;
@@ -142,8 +120,8 @@ impl Proxy {
         tunnel: &Mutex<Option<Tunnel>>,
     ) -> Result<Response<Body>, Refusal> {
         // A proxy is asked for a host; this one asks us.
-        if let (None, Some(bridge)) = (request.uri().authority(), &self.bridge) {
-            return Ok(bridge.answer(request).await.map(Either::Left));
+        if let (None, Some(other)) = (request.uri().authority(), &self.other) {
+            return Ok(other.clone().answer(request).await);
         }
         if request.method() != Method::CONNECT {
             let (target, scheme) = self.target_of(&request)?;
@@ -166,7 +144,7 @@ impl Proxy {
             }
         };
         *tunnel.lock().unwrap_or_else(PoisonError::into_inner) = Some(wanted);
-        Ok(Response::new(Either::Left(Full::default())))
+        Ok(Response::new(full("")))
     }
 
     async fn carry(&self, client: Upgraded, server: TcpStream, target: Target) {
@@ -279,6 +257,16 @@ impl Proxy {
     }
 }
 
+impl Service for EgressProxy {
+    fn attend(self: Arc<Self>, connection: Connection) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(self.serve(connection))
+    }
+
+    fn exhausted(&self) {
+        self.ledger.exhaust();
+    }
+}
+
 /// Whether a request inside a tunnel to `target` is meant for another host.
 fn says_another(request: &Request<Incoming>, target: &Target, scheme: Scheme) -> bool {
     let uri = request.uri().authority().map(|it| it.as_str());
@@ -290,12 +278,8 @@ fn says_another(request: &Request<Incoming>, target: &Target, scheme: Scheme) ->
 }
 
 fn server() -> http1::Builder {
-    let mut server = http1::Builder::new();
-    server
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME)
-        .max_buf_size(HEAD_BYTES)
-        .max_headers(HEAD_LINES)
-        .preserve_header_case(true);
+    let mut server = loopback::http1();
+    // Some hosts read names as they were written.
+    server.preserve_header_case(true);
     server
 }

@@ -5,7 +5,7 @@ use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::hello::{self, Hello};
+use super::client_hello::{self, ClientHello};
 use super::report::{Count, Reason};
 use crate::request::{Host, Target};
 
@@ -71,17 +71,17 @@ async fn first_message(
             Ok(read) if read > 0 => {}
             _ => return Ok(bytes),
         }
-        return match (hello::read(&bytes), &target.host) {
-            (Hello::Unfinished, _) => continue,
-            (Hello::NotTls, _) if target.port == 443 || bytes[0] == 22 => Err(Reason::NotTls),
-            (Hello::NotTls, _) => Ok(bytes),
-            (Hello::Name(Some(name)), Host::Name(host))
+        return match (client_hello::read(&bytes), &target.host) {
+            (ClientHello::Unfinished, _) => continue,
+            (ClientHello::NotTls, _) if target.port == 443 || bytes[0] == 22 => Err(Reason::NotTls),
+            (ClientHello::NotTls, _) => Ok(bytes),
+            (ClientHello::Name(Some(name)), Host::Name(host))
                 if name.eq_ignore_ascii_case(host.as_str()) =>
             {
                 Ok(bytes)
             }
-            (Hello::Name(None), Host::Address(_)) => Ok(bytes),
-            (Hello::Name(_), _) => Err(Reason::OtherTlsName),
+            (ClientHello::Name(None), Host::Address(_)) => Ok(bytes),
+            (ClientHello::Name(_), _) => Err(Reason::OtherTlsName),
         };
     }
 }

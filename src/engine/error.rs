@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use crate::cell::CellError;
 use crate::config::{BeyondCeiling, ConfigError};
-use crate::fetch::FetchError;
 use crate::language::{LanguageError, MissingRuntime, UnsupportedPlatform};
 use crate::packages::{BadWish, PackageError};
 use crate::request::RequestError;
-use crate::servers::UnknownServer;
+use crate::runtimes::FetchError;
+use crate::upstream::UnknownServer;
 
 /// Why a program never got its chance.
 #[derive(Debug, thiserror::Error)]

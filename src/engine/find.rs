@@ -4,10 +4,10 @@ use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use super::{Effort, Engine, Rejected};
-use crate::fetch::{Bar, FetchError, Order, Place as Runtimes, Wanted, add};
 use crate::language::{Definition, LanguageId, MissingRuntime, Runtime, Versions, Way};
 use crate::plan::RunPlan;
 use crate::request::RunRequest;
+use crate::runtimes::{Bar, FetchError, Order, RuntimesFolder, Wanted, add};
 
 /// For how long a runtime that was found is taken to be there.
 const LATELY: Duration = Duration::from_secs(2);
@@ -77,9 +77,12 @@ impl Engine {
         let config = self.around.config.as_deref();
         let data = self.around.data.as_deref().ok_or(FetchError::NoFolder);
         let added = data.and_then(|data| {
-            add(&wanted, &Runtimes::in_data(data), config, &mut |event| {
-                bar.tell(event)
-            })
+            add(
+                &wanted,
+                &RuntimesFolder::in_data(data),
+                config,
+                &mut |event| bar.tell(event),
+            )
         });
         match added {
             Ok(added) => Ok(format!(

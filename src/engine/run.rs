@@ -11,9 +11,9 @@ use tokio::sync::mpsc;
 use super::{Engine, StartError};
 use crate::cell::{Isolation, Launch, Requirement};
 use crate::compile::{Built, Cells, Compiled};
-use crate::egress::{self, Authority, Proxy};
+use crate::egress::{self, CertificateAuthority, EgressProxy};
 use crate::loopback::PORT;
-use crate::packages::{Installed, PackageError, PackagePlan, Readied, Refused, Workshop};
+use crate::packages::{Installed, InstallerContext, PackageError, PackagePlan, Readied, Refused};
 use crate::plan::{Build, RunPlan};
 use crate::run::{self, Captured, Ended, Outcome, OutputEvent, Spent, Stream, Surface};
 
@@ -167,13 +167,13 @@ impl Engine {
         events: mpsc::Sender<OutputEvent>,
         cancelled: Pin<&mut C>,
     ) -> Result<Readied, StartError> {
-        let workshop = Workshop {
+        let context = InstallerContext {
             provider: &*self.provider,
             requirement,
             events,
             around: &self.around,
         };
-        let ready = self.packages.ready(packages, &workshop, cancelled);
+        let ready = self.packages.ready(packages, &context, cancelled);
         let fail = |error: PackageError| StartError::Packages(Box::new(error));
         ready.await.map_err(fail)
     }
@@ -183,7 +183,7 @@ impl Engine {
         &self,
         plan: &RunPlan,
         launch: Cow<'a, Launch>,
-    ) -> Result<(Cow<'a, Launch>, Option<Arc<Proxy>>), StartError> {
+    ) -> Result<(Cow<'a, Launch>, Option<Arc<EgressProxy>>), StartError> {
         let servers = self.servers.get().filter(|_| !plan.servers.is_empty());
         let bridge = servers.map(|servers| servers.bridge(&plan.servers));
         let Some(egress) = &plan.egress else {
@@ -201,13 +201,17 @@ impl Engine {
             .secrets(egress.secrets.iter().cloned());
         let mut authority = None;
         if !egress.secrets.is_empty() {
-            let own = Authority::new().map_err(StartError::Certificate)?;
+            let own = CertificateAuthority::new().map_err(StartError::Certificate)?;
             launch = launch
                 .files([own.bundle()])
-                .default_env(Authority::variables());
+                .default_env(CertificateAuthority::variables());
             authority = Some(Arc::new(own));
         }
-        let proxy = Arc::new(Proxy::new(egress, authority, bridge));
+        let proxy = Arc::new(EgressProxy::new(
+            egress,
+            authority,
+            bridge.map(|it| it as _),
+        ));
         let launch = launch.serve(PORT, proxy.clone());
         Ok((Cow::Owned(launch), Some(proxy)))
     }

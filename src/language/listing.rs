@@ -8,7 +8,7 @@ use std::thread;
 use serde::Serialize;
 
 use super::{Definition, Listed, Registry, Runtime, Surroundings, UnsupportedPlatform, Versions};
-use crate::fetch::Place;
+use crate::runtimes::RuntimesFolder;
 
 /// One language on this machine.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -90,7 +90,7 @@ pub fn rows(registry: &Registry, around: &Surroundings, pools: bool) -> Vec<Row>
 impl Runtime {
     /// Where its program comes from, in a word.
     fn origin(&self, around: &Surroundings) -> &'static str {
-        let fetched = around.data.as_deref().map(Place::in_data);
+        let fetched = around.data.as_deref().map(RuntimesFolder::in_data);
         match fetched.and_then(|place| place.receipt_of(&self.path)) {
             _ if self.is_embedded() => "built in",
             Some(_) => "fetched",

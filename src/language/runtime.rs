@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use jail::Tree;
 
 use super::{Definition, Install, LanguageId, Surroundings, Way};
-use crate::fetch::{Order, Place};
+use crate::runtimes::{Order, RuntimesFolder};
 use prefix::{moved_libraries, place};
 
 /// A program that was found, and how a cell sees it.
@@ -129,10 +129,10 @@ impl MissingRuntime {
         let language = self.language.as_str();
         let add = match self.searched.as_slice() {
             // Another may be there already, and is not what was asked for.
-            [one] if crate::fetch::offers_by(one, language) => {
+            [one] if crate::runtimes::offers_by(one, language) => {
                 Some(format!("`hotcell languages add {language} --recipe {one}`"))
             }
-            _ => crate::fetch::offers(language)
+            _ => crate::runtimes::offers(language)
                 .then(|| format!("`hotcell languages add {language}`")),
         };
         match (&self.install, add) {
@@ -366,7 +366,7 @@ pub use version::Versions;
 /// The executable files of this name, in `PATH` and among what was fetched. Relative
 /// entries of `PATH` are skipped: what runs must not depend on the folder we were started in.
 fn in_path(command: &str, around: &Surroundings) -> impl Iterator<Item = PathBuf> {
-    let place = around.data.as_deref().map(Place::in_data);
+    let place = around.data.as_deref().map(RuntimesFolder::in_data);
     let links = |order| place.as_ref().map(|place| place.links(order));
     let mut seen: Vec<PathBuf> = Vec::new();
     links(Order::BeforePath)

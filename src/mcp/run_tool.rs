@@ -25,8 +25,8 @@ use crate::output::RunOutput;
 use crate::plan::RunPlan;
 use crate::request::{Network, RunRequest};
 use crate::run::{OutputEvent, Stdin, Surface};
-use crate::servers::Servers;
 use crate::store::Store;
+use crate::upstream::UpstreamServers;
 
 pub use params::Params;
 use recorder::{HEARTBEAT, Recorded, Recorder};
@@ -144,7 +144,7 @@ impl Runner {
     }
 
     /// The servers whose tools programs may call, once that has been looked up.
-    fn known_servers(&self) -> Option<&Servers> {
+    fn known_servers(&self) -> Option<&UpstreamServers> {
         self.engine.get()?.servers().ok()
     }
 

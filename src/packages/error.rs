@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::cell::CellError;
-use crate::fetch::FetchError;
+use crate::runtimes::FetchError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum PackageError {

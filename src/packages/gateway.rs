@@ -6,28 +6,27 @@
 //! which package and which of its files it wants, and nothing else: no host, no
 //! address, no header, no method but GET.
 
-mod body;
+mod pieces;
 
-use std::convert::Infallible;
 use std::io;
 use std::ops::Range;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use http_body_util::BodyExt;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, RANGE};
-use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
 use reqwest::Url;
 use sha2::{Digest, Sha256};
-use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
 
-use self::body::{Body, Pieces};
-use super::pages::{Listed, rewrite};
-use super::registry::{Unanswered, Upstream, crate_path, reason};
+use self::pieces::{Pieces, Sender};
+use super::registry::{RegistryClient, Unanswered, crate_path, reason};
+use super::registry_page::{Listed, rewrite};
 use super::requirement::{Ecosystem, Requirement};
+use crate::loopback::{Body, Http, full};
 
 /// Where a cell finds it, on its own loopback.
 pub const PORT: u16 = 8377;
@@ -38,10 +37,10 @@ const MOST_FILES: usize = 200_000;
 
 /// A registry as one install sees it.
 pub struct Gateway {
-    upstream: Upstream,
+    upstream: RegistryClient,
     log: Mutex<Log>,
-    /// Where crates are, once it was asked.
-    place: OnceCell<String>,
+    /// Where crates are, once the index was asked.
+    crate_template: OnceCell<String>,
     fetched: AtomicU64,
     /// Bytes of the files that were asked for whole.
     announced: AtomicU64,
@@ -62,22 +61,25 @@ pub struct Log {
     pub fetched: Vec<(String, String)>,
 }
 
-impl crate::loopback::Service for Gateway {
-    fn attend(
+impl Http for Gateway {
+    fn answer(
         self: Arc<Self>,
-        stream: TcpStream,
-    ) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
-        Box::pin(self.serve_connection(stream))
+        request: Request<Incoming>,
+    ) -> Pin<Box<dyn Future<Output = Response<Body>> + Send>> {
+        Box::pin(self.respond(request))
     }
 }
 
 impl Gateway {
     /// `tell` hears of each file that is fetched.
-    pub fn new(upstream: Upstream, tell: impl Fn(String) + Send + Sync + 'static) -> Arc<Self> {
+    pub fn new(
+        upstream: RegistryClient,
+        tell: impl Fn(String) + Send + Sync + 'static,
+    ) -> Arc<Self> {
         Arc::new(Self {
             upstream,
             log: Mutex::default(),
-            place: OnceCell::new(),
+            crate_template: OnceCell::new(),
             fetched: AtomicU64::new(0),
             announced: AtomicU64::new(0),
             tell: Box::new(tell),
@@ -98,18 +100,7 @@ impl Gateway {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn serve_connection(self: Arc<Self>, stream: TcpStream) {
-        let answer = service_fn(|request| {
-            let this = self.clone();
-            async move { Ok::<_, Infallible>(this.answer(request).await) }
-        });
-        let connection = hyper::server::conn::http1::Builder::new()
-            .serve_connection(TokioIo::new(stream), answer);
-        // A cell that hangs up has its reasons.
-        let _ = connection.await;
-    }
-
-    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
+    async fn respond(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
         if request.method() != Method::GET && request.method() != Method::HEAD {
             return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET");
         }
@@ -216,7 +207,7 @@ impl Gateway {
             (Ecosystem::Pypi, false) => "text/html",
             _ => "application/json",
         };
-        let mut response = Response::new(Body::whole(text));
+        let mut response = Response::new(full(text));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static(kind));
         Ok((response, files))
@@ -279,7 +270,7 @@ impl Gateway {
     ) -> Result<Response<Body>, Unanswered> {
         if path == "/config.json" {
             let config = format!("{{\"dl\":\"http://127.0.0.1:{PORT}/dl\"}}");
-            return Ok(Response::new(Body::whole(config)));
+            return Ok(Response::new(full(config)));
         }
         let name = path.rsplit('/').next().unwrap_or_default();
         // The same grammar as for callers.
@@ -289,7 +280,9 @@ impl Gateway {
             && is_crate(&format!("{name}@{version}"))
             && !name.contains('[')
         {
-            let asked = self.place.get_or_try_init(|| self.upstream.crate_place());
+            let asked = self
+                .crate_template
+                .get_or_try_init(|| self.upstream.crate_template());
             let Some(url) = self.upstream.crate_url(asked.await?, name, version) else {
                 return Ok(plain(StatusCode::NOT_FOUND, "the index leads elsewhere"));
             };
@@ -301,7 +294,7 @@ impl Gateway {
             return Ok(plain(StatusCode::NOT_FOUND, "not the path of a crate"));
         }
         let page = self.upstream.page(name, false).await?;
-        Ok(Response::new(Body::whole(page.text)))
+        Ok(Response::new(full(page.text)))
     }
 
     /// Passes a file on. One with a `name` is a package itself, and told of.
@@ -323,14 +316,13 @@ impl Gateway {
         }
         if let Some(name) = &whole {
             let size = upstream.content_length().map_or(String::new(), |size| {
-                format!(" ({})", crate::fetch::megabytes(size))
+                format!(" ({})", crate::runtimes::megabytes(size))
             });
             let length = upstream.content_length().unwrap_or(0);
             self.announced.fetch_add(length, Ordering::Relaxed);
             (self.tell)(format!("fetching {name}{size}"));
         }
-        let (sender, body) = Body::in_pieces();
-        let mut response = Response::new(body);
+        let mut response = Response::new(full(""));
         *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
         for name in [CONTENT_LENGTH, CONTENT_RANGE, ACCEPT_RANGES] {
             let value = upstream.headers().get(name.as_str());
@@ -342,10 +334,8 @@ impl Gateway {
         if request.method() == Method::HEAD {
             return Ok(response);
         }
-        response
-            .body_mut()
-            .pump(tokio::spawn(self.pump(upstream, sender, whole)));
-        Ok(response)
+        let pieces = Pieces::sent_by(|to| self.pump(upstream, to, whole));
+        Ok(response.map(|_| pieces.boxed_unsync()))
     }
 
     /// Passes a file on until it ends, breaks off, or the cell hangs up. A whole `file` is in the
@@ -353,7 +343,7 @@ impl Gateway {
     async fn pump(
         self: Arc<Self>,
         mut upstream: reqwest::Response,
-        to: Pieces,
+        to: Sender,
         file: Option<String>,
     ) {
         let length = upstream.content_length();
@@ -446,7 +436,7 @@ impl ModuleFile {
 }
 
 fn plain(status: StatusCode, text: &str) -> Response<Body> {
-    let mut response = Response::new(Body::whole(text.to_owned()));
+    let mut response = Response::new(full(text.to_owned()));
     *response.status_mut() = status;
     response
 }

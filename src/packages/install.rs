@@ -17,12 +17,14 @@ use reqwest::Url;
 use self::step::Step;
 use self::tool::Tool;
 use super::gateway::Gateway;
+use super::known_imports::lookalikes;
 use super::lock::Lock;
-use super::registry::Upstream;
+use super::registry::RegistryClient;
 use super::settings::Settings;
 use super::store::{Set, Store};
-use super::table::lookalikes;
-use super::{Installed, PackageError, PackagePlan, Readied, Refused, Workshop, age, tell};
+use super::{
+    Installed, InstallerContext, PackageError, PackagePlan, Readied, Refused, release_age, tell,
+};
 use crate::run::Ended;
 
 pub use key::key;
@@ -38,7 +40,7 @@ pub struct Job<'a> {
     pub packages: &'a PackagePlan,
     pub settings: &'a Settings,
     pub store: Store,
-    pub workshop: &'a Workshop<'a>,
+    pub context: &'a InstallerContext<'a>,
     pub refused: &'a Mutex<HashMap<String, (Instant, Refused)>>,
     pub base: Url,
     pub key: &'a str,
@@ -65,7 +67,7 @@ impl Job<'_> {
             }
             return Err(PackageError::Offline { what: self.what() });
         }
-        let upstream = Upstream::new(self.base.clone(), self.packages.how.from)?;
+        let upstream = RegistryClient::new(self.base.clone(), self.packages.how.from)?;
         if let Some(refused) = self.judge(&upstream).await? {
             return Ok(Readied::Without(refused));
         }
@@ -78,8 +80,8 @@ impl Job<'_> {
             return Ok(Readied::With(Box::new(Installed { set, took: None })));
         }
         let tool = self.tool().await?;
-        self.workshop.tell(&format!("installing {}", self.what()));
-        let events = self.workshop.events.clone();
+        self.context.tell(&format!("installing {}", self.what()));
+        let events = self.context.events.clone();
         let gateway = Gateway::new(upstream, move |text| tell(&events, &text));
 
         let staged = self.store.stage()?;
@@ -135,15 +137,15 @@ impl Job<'_> {
                 done = &mut work => {
                     let (got, size) = gateway.progress();
                     if got > 0 {
-                        self.workshop.show(crate::fetch::bar(got, size));
-                        self.workshop.show(String::new());
+                        self.context.show(crate::runtimes::bar(got, size));
+                        self.context.show(String::new());
                     }
                     return done;
                 }
                 _ = tick.tick() => {
                     let (got, size) = gateway.progress();
                     if got != shown {
-                        self.workshop.show(crate::fetch::bar(got, size));
+                        self.context.show(crate::runtimes::bar(got, size));
                         shown = got;
                     }
                 }
@@ -152,7 +154,7 @@ impl Job<'_> {
     }
 
     /// Whether nothing is to be installed, because no import is a package that we may take.
-    async fn judge(&self, upstream: &Upstream) -> Result<Option<Vec<Refused>>, PackageError> {
+    async fn judge(&self, upstream: &RegistryClient) -> Result<Option<Vec<Refused>>, PackageError> {
         let wishes = &self.packages.wishes;
         let mut refused = Vec::new();
         for found in &wishes.guessed {
@@ -165,7 +167,7 @@ impl Job<'_> {
             };
             let judged = match known {
                 Some(known) => Ok(Some(known)),
-                None => age::judge(found, upstream, self.settings.age).await,
+                None => release_age::judge(found, upstream, self.settings.age).await,
             };
             match judged {
                 Ok(None) => {}

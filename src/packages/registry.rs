@@ -17,7 +17,7 @@ const PYPI_TYPES: &str = "application/vnd.pypi.simple.v1+json, text/html;q=0.2";
 const NPM_TYPES: &str = "application/vnd.npm.install-v1+json, application/json;q=0.8";
 
 #[derive(Debug, Clone)]
-pub struct Upstream {
+pub struct RegistryClient {
     client: Client,
     pub base: Url,
     pub ecosystem: Ecosystem,
@@ -41,7 +41,7 @@ pub enum Unanswered {
     Unreachable(String),
 }
 
-impl Upstream {
+impl RegistryClient {
     pub fn new(base: Url, ecosystem: Ecosystem) -> Result<Self, PackageError> {
         // Only one provider can be installed; a second try says so, and that is fine.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
@@ -100,7 +100,7 @@ impl Upstream {
     }
 
     /// Where the files of crates are, as the index says it for all of them.
-    pub async fn crate_place(&self) -> Result<String, Unanswered> {
+    pub async fn crate_template(&self) -> Result<String, Unanswered> {
         let wrong = || Unanswered::Unreachable("it does not say where its files are".to_owned());
         let url = self.base.join("config.json").map_err(|_| wrong())?;
         let response = self.get(url, &[]).await?;
@@ -109,23 +109,23 @@ impl Upstream {
         }
         let config = serde_json::from_str::<serde_json::Value>(&text(response).await?);
         let config = config.map_err(|_| wrong())?;
-        let place = config["dl"].as_str().ok_or_else(wrong)?;
-        Ok(match place.contains('{') {
-            true => place.to_owned(),
-            false => format!("{place}/{{crate}}/{{version}}/download"),
+        let template = config["dl"].as_str().ok_or_else(wrong)?;
+        Ok(match template.contains('{') {
+            true => template.to_owned(),
+            false => format!("{template}/{{crate}}/{{version}}/download"),
         })
     }
 
-    /// A version of a crate at such a place.
-    pub fn crate_url(&self, place: &str, name: &str, version: &str) -> Option<Url> {
+    /// A version of a crate at such a template.
+    pub fn crate_url(&self, template: &str, name: &str, version: &str) -> Option<Url> {
         let path = crate_path(name);
         let prefix = path.rsplit_once('/').map_or("", |it| it.0);
-        let place = place
+        let template = template
             .replace("{crate}", name)
             .replace("{version}", version)
             .replace("{prefix}", prefix)
             .replace("{lowerprefix}", prefix);
-        Url::parse(&place).ok().filter(|url| self.trusts(url))
+        Url::parse(&template).ok().filter(|url| self.trusts(url))
     }
 
     /// Asks for a file; the caller reads it.
@@ -199,26 +199,30 @@ mod tests {
             ["1/a", "2/ab", "3/a/abc", "ra/nd/rand", "se/rd/serde_json"]
         );
         let base = Url::parse("https://index.example/").unwrap();
-        let upstream = Upstream::new(base, Ecosystem::Crates).unwrap();
-        let url = |place| upstream.crate_url(place, "rand", "0.8.5").map(String::from);
+        let upstream = RegistryClient::new(base, Ecosystem::Crates).unwrap();
+        let url = |template| {
+            upstream
+                .crate_url(template, "rand", "0.8.5")
+                .map(String::from)
+        };
         assert_eq!(
             url("https://files.example/{prefix}/{crate}-{version}.crate").as_deref(),
             Some("https://files.example/ra/nd/rand-0.8.5.crate")
         );
-        for place in [
+        for template in [
             "http://files.example/{crate}",
             "https://10.0.0.1/{crate}",
             "file:///{crate}",
             "{crate}",
         ] {
-            assert_eq!(url(place), None, "{place}");
+            assert_eq!(url(template), None, "{template}");
         }
     }
 
     #[test]
     fn a_page_leads_to_safe_places_or_back_to_its_own_server() {
         let trusts = |base: &str, url: &str| {
-            let upstream = Upstream::new(Url::parse(base).unwrap(), Ecosystem::Pypi).unwrap();
+            let upstream = RegistryClient::new(Url::parse(base).unwrap(), Ecosystem::Pypi).unwrap();
             upstream.trusts(&Url::parse(url).unwrap())
         };
         let (safe, plain) = (

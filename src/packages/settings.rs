@@ -7,8 +7,8 @@ use reqwest::Url;
 use serde::Deserialize;
 
 use super::{Ecosystem, PackageError};
-use crate::fetch::{Registry, registry_base};
 use crate::request::parse_size;
+use crate::runtimes::{Registry, registry_base};
 
 #[derive(Debug, Clone)]
 pub struct Settings {

@@ -1,6 +1,6 @@
 //! The folder of scripts, and what becomes of it when it changes.
 
-mod offer;
+mod catalog;
 mod scan;
 
 use std::convert::Infallible;
@@ -15,7 +15,7 @@ use tokio::task::spawn_blocking;
 
 use super::Shared;
 use crate::mcp::{Catalog, Runner, Server};
-use offer::{Key, Scripts, changes, choose, is_free, is_same, offer, withdraw};
+use catalog::{Key, Scripts, changes, choose, is_free, is_same, offer, withdraw};
 use scan::scan;
 
 /// Editors write a file in several steps; this waits until they are through.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::Shared;
-use super::call::{Call, Ended, Input};
-use super::check::check;
-use super::front::{Front, Kind};
-use super::render;
+use super::front_matter::{FrontMatter, Kind};
+use super::invocation::{Ended, Input, Invocation};
+use super::method_result;
+use super::schema_check::check;
 use crate::mcp::{Answer, Arguments, Boxed, Context, Fault, Prompt, Resource, Tool};
 
 /// A script and what it is published as. Cheap to clone.
@@ -16,14 +16,14 @@ use crate::mcp::{Answer, Arguments, Boxed, Context, Fault, Prompt, Resource, Too
 pub struct Script(Arc<Inner>);
 
 struct Inner {
-    front: Front,
+    front: FrontMatter,
     file_name: String,
     code: Vec<u8>,
     shared: Arc<Shared>,
 }
 
 impl Script {
-    pub fn new(front: Front, file_name: String, code: Vec<u8>, shared: Arc<Shared>) -> Self {
+    pub fn new(front: FrontMatter, file_name: String, code: Vec<u8>, shared: Arc<Shared>) -> Self {
         Self(Arc::new(Inner {
             front,
             file_name,
@@ -32,7 +32,7 @@ impl Script {
         }))
     }
 
-    pub fn front(&self) -> &Front {
+    pub fn front(&self) -> &FrontMatter {
         &self.0.front
     }
 
@@ -53,7 +53,7 @@ impl Script {
         context: &Context,
     ) -> Result<Ended, Fault> {
         let inner = &self.0;
-        let call = Call {
+        let call = Invocation {
             front: &inner.front,
             file_name: &inner.file_name,
             code: &inner.code,
@@ -98,15 +98,17 @@ impl Tool for Script {
             let arguments = Value::Object(arguments);
             if let Err(wrong) = check(&self.0.front.schema, &arguments) {
                 let why = format!("the arguments do not fit: {wrong}");
-                return Ok(Answer::Complete(render::failure(&why)));
+                return Ok(Answer::Complete(method_result::failure(&why)));
             }
             let Value::Object(arguments) = arguments else {
                 return Ok(Answer::Complete(Map::new()));
             };
             Ok(match self.call(arguments, None, context).await? {
-                Ended::Ran(ran) => Answer::Complete(render::tool(*ran, &self.0.shared.runner)),
+                Ended::Ran(ran) => {
+                    Answer::Complete(method_result::tool(*ran, &self.0.shared.runner))
+                }
                 Ended::Asks(answer) => answer,
-                Ended::Failed(why) => Answer::Complete(render::failure(&why)),
+                Ended::Failed(why) => Answer::Complete(method_result::failure(&why)),
             })
         })
     }
@@ -136,7 +138,7 @@ impl Prompt for Script {
             match self.call(arguments, None, context).await? {
                 Ended::Ran(ran) => {
                     let front = &self.0.front;
-                    render::prompt(*ran, front).map(Answer::Complete)
+                    method_result::prompt(*ran, front).map(Answer::Complete)
                 }
                 Ended::Asks(answer) => Ok(answer),
                 Ended::Failed(why) => Err(Fault::new(Fault::INTERNAL, why)),
@@ -170,7 +172,7 @@ impl Resource for Script {
             match self.call(variables, Some(uri.to_owned()), context).await? {
                 Ended::Ran(ran) => {
                     let mime = self.0.front.mime.as_deref();
-                    render::resource(*ran, uri, mime).map(Answer::Complete)
+                    method_result::resource(*ran, uri, mime).map(Answer::Complete)
                 }
                 Ended::Asks(answer) => Ok(answer),
                 Ended::Failed(why) => Err(Fault::new(Fault::INTERNAL, why)),

@@ -5,8 +5,8 @@ use std::process::{Command, ExitCode};
 
 use crate::cli::{BAD_INPUT, OUR_FAILURE, complain, told};
 use crate::engine::Engine;
-use crate::fetch::{self, Bar, FetchError, Order, Place, Wanted};
 use crate::language::{Definition, Runtime, UnsupportedPlatform};
+use crate::runtimes::{self, Bar, FetchError, Order, RuntimesFolder, Wanted};
 
 #[derive(clap::Subcommand)]
 pub enum Change {
@@ -81,11 +81,11 @@ fn no_recipe(definition: &Definition, engine: &Engine) -> ExitCode {
 
 fn add(asked: &Add, definition: &Definition, engine: &Engine) -> Result<String, FetchError> {
     let around = engine.surroundings();
-    let place = Place::in_data(around.data.as_deref().ok_or(FetchError::NoFolder)?);
+    let place = RuntimesFolder::in_data(around.data.as_deref().ok_or(FetchError::NoFolder)?);
     // `deno` is another name of a language, and of what runs it: who says it means that.
     let named = Some(&asked.language).filter(|name| {
         definition.id.as_str() != name.as_str()
-            && fetch::offers_by(name, definition.id.as_str())
+            && runtimes::offers_by(name, definition.id.as_str())
             && !Runtime::is_in_path(name, around)
     });
     let recipe = asked.recipe.as_ref().or(named);
@@ -115,7 +115,7 @@ fn add(asked: &Add, definition: &Definition, engine: &Engine) -> Result<String, 
         },
         has: &has,
     };
-    let added = fetch::add(&wanted, &place, around.config.as_deref(), &mut |event| {
+    let added = runtimes::add(&wanted, &place, around.config.as_deref(), &mut |event| {
         bar.tell(event)
     })?;
     let (recipe, version) = (added.recipe, added.version);
@@ -143,8 +143,8 @@ fn satisfied(definition: &Definition, engine: &Engine) -> Option<Runtime> {
 
 fn remove(definition: &Definition, engine: &Engine) -> Result<String, FetchError> {
     let data = engine.surroundings().data.as_deref();
-    let place = Place::in_data(data.ok_or(FetchError::NoFolder)?);
-    let removed = fetch::remove(definition.id.as_str(), &place)?;
+    let place = RuntimesFolder::in_data(data.ok_or(FetchError::NoFolder)?);
+    let removed = runtimes::remove(definition.id.as_str(), &place)?;
     let names = removed.iter().map(|it| {
         let (recipe, version) = (&it.recipe, &it.version);
         format!("{recipe} {version} (for {})", it.languages.join(", "))

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use http_body_util::Either;
+use http_body_util::BodyExt;
 use hyper::body::{Bytes, Frame, Incoming, SizeHint};
 use hyper::client::conn::http1;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -14,10 +14,11 @@ use hyper::{Request, Response, Uri};
 use hyper_util::rt::TokioIo;
 use tokio::task::JoinHandle;
 
-use super::super::dial::DialError;
+use super::super::dialer::DialError;
 use super::super::report::Ledger;
 use super::inject::inject;
-use super::{Body, HEAD_BYTES, HEAD_LINES, Proxy, Refusal, Scheme};
+use super::{EgressProxy, Refusal, Scheme};
+use crate::loopback::{Body, HEAD_BYTES, HEAD_LINES};
 use crate::request::Target;
 use crate::secret::{Redactor, Secret};
 
@@ -34,7 +35,7 @@ const OF_THE_CONNECTION: [&str; 9] = [
     "upgrade",
 ];
 
-impl Proxy {
+impl EgressProxy {
     /// Sends a request on over a connection of its own: every one is checked and
     /// dialled anew, however many came through one connection of the program.
     pub(super) async fn forward(
@@ -70,7 +71,7 @@ impl Proxy {
         let sent = match scheme {
             Scheme::Http => send(TokioIo::new(stream), request).await,
             Scheme::Https => {
-                let stream = self.secure.connect(&target, stream).await;
+                let stream = self.tls.connect(&target, stream).await;
                 let stream = stream.map_err(|error| unreachable(&target, error))?;
                 send(TokioIo::new(stream), request).await
             }
@@ -96,7 +97,7 @@ impl Proxy {
             scrubber,
             _driver: Some(driver),
         };
-        Ok(Response::from_parts(parts, Either::Right(body)))
+        Ok(Response::from_parts(parts, body.boxed_unsync()))
     }
 }
 
@@ -158,7 +159,7 @@ impl Drop for Driver {
 /// A body whose bytes are counted as they pass, and cleaned of secrets if it may have any.
 pub struct Counted {
     inner: Incoming,
-    proxy: Arc<Proxy>,
+    proxy: Arc<EgressProxy>,
     direction: Direction,
     scrubber: Option<Redactor>,
     /// What feeds it.

@@ -1,13 +1,13 @@
 //! What the program is told when a request is not carried out.
 
-use http_body_util::{Either, Full};
 use hyper::ext::ReasonPhrase;
 use hyper::header::{self, HeaderValue};
 use hyper::{Response, StatusCode};
 
-use super::super::dial::DialError;
+use super::super::dialer::DialError;
 use super::super::report::Reason;
-use super::{Body, Proxy};
+use super::EgressProxy;
+use crate::loopback::{Body, full};
 use crate::request::{Target, USUAL_PORTS};
 
 /// A request that is not carried out.
@@ -17,7 +17,7 @@ pub enum Refusal {
     Bad(&'static str),
 }
 
-impl Proxy {
+impl EgressProxy {
     /// Notes a refusal, and says it.
     pub(super) fn refuse(&self, refusal: Refusal) -> Response<Body> {
         let (status, text) = match refusal {
@@ -32,7 +32,7 @@ impl Proxy {
             }
             Refusal::Bad(text) => (StatusCode::BAD_REQUEST, text.to_owned()),
         };
-        let mut response = Response::new(Either::Left(Full::from(format!("hotcell: {text}\n"))));
+        let mut response = Response::new(full(format!("hotcell: {text}\n")));
         *response.status_mut() = status;
         // Many clients show nothing else of an answer to CONNECT.
         if let Ok(phrase) = ReasonPhrase::try_from(text.into_bytes()) {

@@ -6,8 +6,8 @@ use std::path::Path;
 use jail::Tree;
 
 use super::{Refusal, Runtime, Tool, in_path};
-use crate::fetch::Place;
 use crate::language::{Surroundings, Way};
+use crate::runtimes::RuntimesFolder;
 
 /// The runtime that the real path `path` is, if it is a fetched one.
 pub fn find(
@@ -17,7 +17,7 @@ pub fn find(
     way: &Way,
     around: &Surroundings,
 ) -> Result<Option<Runtime>, Refusal> {
-    let place = around.data.as_deref().map(Place::in_data);
+    let place = around.data.as_deref().map(RuntimesFolder::in_data);
     let Some((root, receipt)) = place.and_then(|place| place.receipt_of(path)) else {
         return Ok(None);
     };

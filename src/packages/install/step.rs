@@ -86,8 +86,8 @@ impl Job<'_> {
             }
             error => PackageError::Cell(Box::new(error)),
         };
-        let surface = Surface::silent(self.workshop.requirement);
-        let result = run::run(self.workshop.provider, &step, surface, cancelled)
+        let surface = Surface::silent(self.context.requirement);
+        let result = run::run(self.context.provider, &step, surface, cancelled)
             .await
             .map_err(cell)?;
         let trouble = gateway.log().trouble.first().cloned();

@@ -5,9 +5,9 @@ use std::path::Path;
 use jail::Tree;
 
 use super::Job;
-use crate::fetch::{Event, Place, add_recipe, megabytes};
 use crate::language::{Installer, Runtime, Surroundings};
 use crate::packages::{PackageError, tell};
+use crate::runtimes::{Event, RuntimesFolder, add_recipe, megabytes};
 
 /// An installer that is there.
 pub struct Tool<'a> {
@@ -23,8 +23,8 @@ impl Job<'_> {
         if let Some(found) = installers.iter().find_map(|it| self.beside(it)) {
             return Ok(found);
         }
-        let around = self.workshop.around.clone();
-        let events = self.workshop.events.clone();
+        let around = self.context.around.clone();
+        let events = self.context.events.clone();
         let wanted = installers.clone();
         let work = move || find_tool(&wanted, &around, &|text| tell(&events, text));
         let found = tokio::task::spawn_blocking(work).await;
@@ -87,7 +87,7 @@ fn find_tool(
             ));
         }
     };
-    let place = Place::in_data(data);
+    let place = RuntimesFolder::in_data(data);
     add_recipe(recipe, &place, around.config.as_deref(), &mut hear)
         .map_err(|error| missing(Some(Box::new(error))))?;
     find().ok_or_else(|| missing(None))

@@ -27,21 +27,21 @@ pub fn package_lock(text: &str) -> Option<String> {
             let meta: Map<String, Value> = meta.collect();
             entry.insert("peerDependenciesMeta".to_owned(), meta.into());
         }
-        packages.insert(place(key), entry.into());
+        packages.insert(path(key), entry.into());
     }
     Some(json!({ "lockfileVersion": 3, "packages": packages }).to_string())
 }
 
 /// `a/@b/c` as the folder `node_modules/a/node_modules/@b/c`.
-fn place(key: &str) -> String {
-    let mut place = String::new();
+fn path(key: &str) -> String {
+    let mut path = String::new();
     let mut in_scope = false;
     for part in key.split('/') {
-        place += if in_scope { "/" } else { "/node_modules/" };
-        place += part;
+        path += if in_scope { "/" } else { "/node_modules/" };
+        path += part;
         in_scope = part.starts_with('@') && !in_scope;
     }
-    place.trim_start_matches('/').to_owned()
+    path.trim_start_matches('/').to_owned()
 }
 
 /// JSON from what may have a comma after the last of a list.

@@ -5,9 +5,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::catalog::{Group, Scripts};
 use super::complain;
-use super::offer::{Group, Scripts};
-use crate::publish::front::Front;
+use crate::publish::front_matter::FrontMatter;
 use crate::publish::script::Script;
 use crate::publish::{HELPERS, Shared};
 
@@ -51,7 +51,7 @@ pub fn scan(path: &Path, shared: &Arc<Shared>) -> io::Result<Scripts> {
 }
 
 /// A script that is to be published; none if it has no front matter.
-fn read(path: &Path, name: &str) -> Result<Option<(Front, Vec<u8>)>, String> {
+fn read(path: &Path, name: &str) -> Result<Option<(FrontMatter, Vec<u8>)>, String> {
     let found = fs::metadata(path).map_err(|error| error.to_string())?;
     // Opening a pipe or a device could wait for ever.
     if !found.is_file() || found.len() > LARGEST {
@@ -64,7 +64,7 @@ fn read(path: &Path, name: &str) -> Result<Option<(Front, Vec<u8>)>, String> {
     let Ok(text) = std::str::from_utf8(&code) else {
         return Ok(None);
     };
-    let Some(front) = Front::read(name, text)? else {
+    let Some(front) = FrontMatter::read(name, text)? else {
         return Ok(None);
     };
     if HELPERS.iter().any(|(helper, _)| *helper == name) || name.ends_with(".json") {

@@ -1,0 +1,105 @@
+//! Certificates for the hosts that a secret is bound to, so that the proxy can read the
+//! requests to them and put the secret in.
+//!
+//! SECURITY: the key of this authority is made for one run and lives in this process
+//! alone; only that run's cell trusts it. Other hosts' TLS is never opened.
+
+use std::sync::Arc;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose,
+};
+use rustls::ServerConfig;
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::PrivateKeyDer;
+use tokio_rustls::TlsAcceptor;
+
+use crate::request::{CellPath, Host, InputFile, Target};
+
+const FILE: &str = ".home/.hotcell/ca.pem";
+/// Where systems keep the authorities that everybody trusts.
+const SYSTEM: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+/// The variables by which programs find a file of authorities.
+const VARIABLES: [&str; 9] = [
+    "SSL_CERT_FILE",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "NODE_EXTRA_CA_CERTS",
+    "DENO_CERT",
+    "PIP_CERT",
+    "AWS_CA_BUNDLE",
+    "CARGO_HTTP_CAINFO",
+];
+
+/// The authority of one run.
+pub struct CertificateAuthority {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+    provider: Arc<CryptoProvider>,
+}
+
+pub type Error = Box<dyn std::error::Error + Send + Sync>;
+
+impl CertificateAuthority {
+    pub fn new() -> Result<Self, Error> {
+        let mut params = CertificateParams::new(Vec::new())?;
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![
+            KeyUsagePurpose::KeyCertSign,
+            KeyUsagePurpose::DigitalSignature,
+        ];
+        let name = "hotcell, for one run";
+        params.distinguished_name.push(DnType::CommonName, name);
+        Ok(Self {
+            issuer: CertifiedIssuer::self_signed(params, KeyPair::generate()?)?,
+            provider: Arc::new(aws_lc_rs::default_provider()),
+        })
+    }
+
+    /// What makes a program trust it, beside those that everybody trusts: a file for its workspace.
+    pub fn bundle(&self) -> InputFile {
+        let mut system = SYSTEM.iter();
+        let system = system.find_map(|path| std::fs::read_to_string(path).ok());
+        let bundle = format!("{}\n{}", self.issuer.pem(), system.unwrap_or_default());
+        InputFile::from_bytes(CellPath::parse(FILE).expect("a plain path"), bundle)
+    }
+
+    /// The variables by which programs find that file.
+    pub fn variables() -> impl Iterator<Item = (String, String)> {
+        let file = format!("/workspace/{FILE}");
+        VARIABLES
+            .iter()
+            .map(move |it| ((*it).to_owned(), file.clone()))
+    }
+
+    /// Speaks to a program as `target`.
+    pub fn acceptor(&self, target: &Target) -> Result<TlsAcceptor, Error> {
+        let key = KeyPair::generate()?;
+        let mut params = CertificateParams::new(vec![bare(&target.host)])?;
+        params
+            .distinguished_name
+            .push(DnType::CommonName, "hotcell");
+        params.use_authority_key_identifier_extension = true;
+        let certificate = params.signed_by(&key, &self.issuer)?;
+        let key = PrivateKeyDer::try_from(key.serialize_der())?;
+        let mut config = ServerConfig::builder_with_provider(self.provider.clone())
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.der().clone()], key)?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(TlsAcceptor::from(Arc::new(config)))
+    }
+}
+
+/// Without the brackets of an IPv6 address.
+pub fn bare(host: &Host) -> String {
+    match host {
+        Host::Name(name) => name.to_string(),
+        Host::Address(address) => address.to_string(),
+    }
+}

@@ -1,0 +1,358 @@
+//! Which packages a program needs: what it names itself, what the caller names, and
+//! what it imports that is not there.
+//!
+//! Looks at the request and at the runtime's own folders; asks no registry.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::known_imports::{self, Known};
+use super::manifest::{self, BadList};
+use super::python::{self, Need};
+use super::{BadRequirement, Ecosystem, Requirement, go, javascript, rust};
+use crate::language::Packages as How;
+use crate::request::{AskedPackages, FileSource, InputFile};
+
+/// What a program needs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wishes {
+    /// By name: of the caller, of the program's own block, of a list beside it.
+    pub named: Vec<Requirement>,
+    /// Imports whose package we know.
+    pub known: Vec<Found>,
+    /// The same, but the program can do without.
+    pub optional: Vec<Found>,
+    /// Imports that are most likely called like their package.
+    pub guessed: Vec<Found>,
+    /// Exact versions, instead of all of these.
+    pub lock: Option<String>,
+}
+
+/// An import and its package.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    pub module: String,
+    pub package: Requirement,
+}
+
+/// Why it cannot be said what a program needs.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadWish {
+    #[error(transparent)]
+    Requirement(#[from] BadRequirement),
+    #[error(transparent)]
+    List(#[from] BadList),
+    #[error("{0} packages are more than the {MOST} that one program may have")]
+    TooMany(usize),
+    #[error("this language has no packages")]
+    NoPackages,
+}
+
+/// More than any program needs, and less than what keeps a resolver busy for ever.
+const MOST: usize = 200;
+
+impl Wishes {
+    pub fn is_empty(&self) -> bool {
+        let Self {
+            named,
+            known,
+            optional,
+            guessed,
+            lock,
+        } = self;
+        let found = known.is_empty() && optional.is_empty() && guessed.is_empty();
+        named.is_empty() && found && lock.is_none()
+    }
+
+    /// Every package, sorted; without the optional ones if they are not wanted.
+    pub fn all(&self, with_optional: bool) -> Vec<Requirement> {
+        let found = self.known.iter().chain(&self.guessed);
+        let optional = self.optional.iter().filter(|_| with_optional);
+        let found = found.chain(optional).map(|it| it.package.clone());
+        let mut all: Vec<Requirement> = self.named.iter().cloned().chain(found).collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+}
+
+/// What a program needs: its own text is the first of `code`, and files of its language beside
+/// it follow. `present` says whether the runtime has a module already.
+pub fn wishes(
+    how: &How,
+    code: &[impl AsRef<str>],
+    files: &[InputFile],
+    asked: &AskedPackages,
+    present: impl Fn(&str) -> bool,
+) -> Result<Wishes, BadWish> {
+    let mut wishes = Wishes::default();
+    let parse = |text: &String| Requirement::parse(text, how.from);
+    let mut map = BTreeMap::new();
+    match asked {
+        AskedPackages::Detect => {}
+        // Somebody who names no package wants none.
+        AskedPackages::List(list) if list.is_empty() => return Ok(wishes),
+        AskedPackages::List(list) => {
+            wishes.named = list.iter().map(parse).collect::<Result<_, _>>()?;
+        }
+        AskedPackages::Map(asked) => {
+            for (module, package) in asked {
+                let package = parse(package)?;
+                map.insert(module.as_str(), package.clone());
+                wishes.named.push(package);
+            }
+        }
+        AskedPackages::Lock(lock) => {
+            wishes.lock = Some(lock.clone());
+            return Ok(wishes);
+        }
+    }
+    let listed = how.list.as_ref().and_then(|list| {
+        let file = files.iter().find(|file| file.path == *list)?;
+        Some((list.as_str(), text_of(file)?))
+    });
+    let mut own_module = None;
+    match (how.from, listed) {
+        (Ecosystem::Go, Some((name, text))) => {
+            let (own, required) = manifest::go_mod(name, &text)?;
+            own_module = own;
+            wishes.named.extend(required);
+        }
+        (Ecosystem::Crates, Some((name, text))) => {
+            wishes.named.extend(manifest::cargo_toml(name, &text)?);
+        }
+        (_, Some((name, text))) => wishes.named.extend(manifest::list(name, &text, how.from)?),
+        (_, None) => {}
+    }
+    let block = match how.from {
+        Ecosystem::Pypi => manifest::block(code.first().map_or("", AsRef::as_ref))?,
+        Ecosystem::Npm | Ecosystem::Go | Ecosystem::Crates => None,
+    };
+    match block {
+        // A script that says what it needs has said all.
+        Some(block) => wishes.named.extend(block),
+        None => {
+            let is_own = |module: &str| has_file(files, module) || map.contains_key(module);
+            match how.from {
+                Ecosystem::Pypi => python_imports(code, &is_own, &present, &mut wishes),
+                Ecosystem::Npm => node_imports(code, &is_own, &mut wishes),
+                Ecosystem::Crates => rust_imports(code, &is_own, &mut wishes),
+                Ecosystem::Go => go_imports(code, &own_module, &mut wishes),
+            }
+        }
+    }
+    let named: Vec<String> = wishes.named.iter().map(Requirement::key).collect();
+    let is_new = |it: &Found| !named.contains(&it.package.key());
+    wishes.known.retain(is_new);
+    wishes.optional.retain(is_new);
+    wishes.guessed.retain(is_new);
+    match wishes.all(true).len() {
+        count if count > MOST => Err(BadWish::TooMany(count)),
+        _ => Ok(wishes),
+    }
+}
+
+fn python_imports(
+    code: &[impl AsRef<str>],
+    is_own: &impl Fn(&str) -> bool,
+    present: &impl Fn(&str) -> bool,
+    wishes: &mut Wishes,
+) {
+    const PYPI: Ecosystem = Ecosystem::Pypi;
+    let mut imports = Vec::new();
+    for (at, text) in code.iter().enumerate() {
+        // The numbers of its tries are a file's own.
+        let own = python::imports(text.as_ref()).into_iter();
+        imports.extend(own.map(|it| it.in_file(at)));
+    }
+    // The tries whose first choice is here or can be had: their second is not needed.
+    let mut served = Vec::new();
+    let mut here_too = Vec::new();
+    for import in &imports {
+        if known_imports::is_own(PYPI, import.top())
+            || is_own(import.top())
+            || is_own(&import.module)
+        {
+            if let Need::Optional(number) = import.need {
+                served.push(number);
+            }
+            continue;
+        }
+        let names = import.also.iter().chain([&import.module]);
+        let mut rows: Vec<(&str, Known)> = names
+            .filter_map(|name| known_imports::find(PYPI, name))
+            .collect();
+        // `from google.cloud import storage` has a row; that `google` has none says nothing then.
+        if rows.iter().any(|row| matches!(row.1, Known::Package(_))) {
+            rows.retain(|row| matches!(row.1, Known::Package(_)));
+        }
+        rows.sort_by_key(|row| row.0);
+        rows.dedup_by_key(|row| row.0);
+        let here = match rows.as_slice() {
+            [] => present(import.top()),
+            rows => rows.iter().all(|row| present(row.0)),
+        };
+        let known: Vec<Found> = rows
+            .iter()
+            .filter_map(|(module, known)| match known {
+                Known::Package(package) if !present(module) => found(module, package),
+                _ => None,
+            })
+            .collect();
+        if here && import.need == Need::Plain {
+            here_too.extend(rows.iter().filter_map(|(module, known)| match known {
+                Known::Package(package) => found(module, package),
+                Known::Never => None,
+            }));
+        }
+        match import.need {
+            _ if here => {}
+            Need::Plain if rows.is_empty() => {
+                let guess = found(import.top(), &import.top().replace('_', "-"));
+                add(&mut wishes.guessed, guess);
+            }
+            Need::Plain => known
+                .iter()
+                .cloned()
+                .for_each(|it| add(&mut wishes.known, Some(it))),
+            Need::Fallback(number) if served.contains(&number) => {}
+            _ => known
+                .iter()
+                .cloned()
+                .for_each(|it| add(&mut wishes.optional, Some(it))),
+        }
+        if let Need::Optional(number) = import.need
+            && (here || !known.is_empty())
+        {
+            served.push(number);
+        }
+    }
+    // Who changes the path knows of modules that we do not see.
+    if code.iter().any(|text| text.as_ref().contains("sys.path")) {
+        wishes.guessed.clear();
+    }
+    // What the runtime has was built for the versions it has. Beside packages that bring others
+    // of those, all of it must come from one place.
+    if !wishes.is_empty() {
+        here_too
+            .into_iter()
+            .for_each(|it| add(&mut wishes.known, Some(it)));
+    }
+}
+
+fn node_imports(code: &[impl AsRef<str>], is_own: &impl Fn(&str) -> bool, wishes: &mut Wishes) {
+    for package in code
+        .iter()
+        .flat_map(|text| javascript::packages(text.as_ref()))
+    {
+        if !known_imports::is_own(Ecosystem::Npm, &package.name) && !is_own(&package.name) {
+            let text = format!("{}{}", package.name, package.version);
+            if let Ok(requirement) = Requirement::parse(&text, Ecosystem::Npm) {
+                add(
+                    &mut wishes.guessed,
+                    Some(Found {
+                        module: package.name,
+                        package: requirement,
+                    }),
+                );
+            }
+        }
+    }
+}
+
+fn rust_imports(code: &[impl AsRef<str>], is_own: &impl Fn(&str) -> bool, wishes: &mut Wishes) {
+    const CRATES: Ecosystem = Ecosystem::Crates;
+    for name in rust::crates(code) {
+        if known_imports::is_own(CRATES, name.text) || is_own(name.text) {
+            continue;
+        }
+        let (package, to) = match known_imports::find(CRATES, name.text) {
+            Some((_, Known::Package(package))) => (package, &mut wishes.known),
+            // A path in an expression may be of anything that has a name.
+            None if name.is_used => (name.text, &mut wishes.guessed),
+            _ => continue,
+        };
+        let package = Requirement::parse(package, CRATES).ok();
+        let module = name.text.to_owned();
+        add(to, package.map(|package| Found { module, package }));
+    }
+}
+
+/// An import of Go says where its package comes from, so nothing about it is a guess. How old
+/// that is only its author says, who could say anything.
+fn go_imports(code: &[impl AsRef<str>], own: &Option<String>, wishes: &mut Wishes) {
+    const GO: Ecosystem = Ecosystem::Go;
+    for path in code.iter().flat_map(|text| go::imports(text.as_ref())) {
+        let rest = own.as_ref().and_then(|own| path.strip_prefix(own.as_str()));
+        let is_own = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        if is_own || known_imports::is_own(GO, path) {
+            continue;
+        }
+        let package = Requirement::parse(path, GO).ok();
+        let found = package.filter(Requirement::is_bare).map(|package| Found {
+            module: path.to_owned(),
+            package,
+        });
+        add(&mut wishes.known, found);
+    }
+}
+
+fn found(module: &str, package: &str) -> Option<Found> {
+    // A module's name that no package could have is nobody's package.
+    let package = Requirement::parse(package, Ecosystem::Pypi).ok()?;
+    Some(Found {
+        module: module.to_owned(),
+        package,
+    })
+}
+
+fn add(to: &mut Vec<Found>, found: Option<Found>) {
+    to.extend(found.filter(|found| to.iter().all(|it| it.package.key() != found.package.key())));
+}
+
+/// Whether a file beside the program could be imported by this name: in which folder, the
+/// program may have told its runtime.
+fn has_file(files: &[InputFile], module: &str) -> bool {
+    files.iter().any(|file| {
+        let mut parts = file.path.as_str().split('/');
+        let named = parts.any(|part| part.split('.').next() == Some(module));
+        let inside = match &file.source {
+            FileSource::HostFolder(folder) => {
+                let base = folder.join(module);
+                base.is_dir() || base.with_extension("py").is_file()
+            }
+            _ => false,
+        };
+        named || inside
+    })
+}
+
+/// The text of a file that came with its bytes, or by its path on this host.
+pub fn text_of(file: &InputFile) -> Option<String> {
+    match &file.source {
+        FileSource::Bytes(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        FileSource::HostFile(path) => std::fs::read_to_string(path).ok(),
+        _ => None,
+    }
+}
+
+/// Whether one of the folders that a runtime imports from has a module.
+pub fn is_present(folders: &[PathBuf], module: &str) -> bool {
+    let path = module.replace('.', "/");
+    let (parent, name) = path.rsplit_once('/').unwrap_or(("", &path));
+    let is_library = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        names.any(|entry| {
+            let rest = entry.strip_prefix(name);
+            rest.is_some_and(|rest| rest.starts_with('.') && rest.ends_with(".so"))
+        })
+    };
+    folders.iter().any(|folder| {
+        let base = folder.join(&path);
+        base.is_dir() || base.with_extension("py").is_file() || is_library(&folder.join(parent))
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+//! Starting a server: a program of the owner's, on the host, as the owner.
+//!
+//! It is started by our own binary, which sees to it that the program does not outlive us and then becomes it: the
+//! server process itself never forks.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::mpsc;
+use std::thread;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, set_parent_process_death_signal,
+};
+use tokio::net::unix::pipe;
+use tokio::sync::oneshot;
+
+use super::Settings;
+
+/// The name by which our binary knows that it is to become a server.
+pub const LAUNCHER: &str = "hotcell-server";
+/// How long a server may take to end by itself, and then when it is asked to.
+const GRACE: Timespec = Timespec {
+    tv_sec: 1,
+    tv_nsec: 0,
+};
+
+/// A server that runs. It is ended when this is dropped.
+pub struct Process {
+    pub input: pipe::Sender,
+    pub output: pipe::Receiver,
+    pub life: Life,
+}
+
+/// What keeps a server running.
+pub struct Life(#[expect(dead_code, reason = "its end is the message")] mpsc::Sender<()>);
+
+/// What a server says on its standard error.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ServerStderr {
+    /// Nobody sees it: it may be anything, and our own is read by others.
+    #[default]
+    Dropped,
+    Shown,
+}
+
+/// Starts a server.
+pub async fn start(settings: &Settings, stderr: ServerStderr) -> io::Result<Process> {
+    let (theirs_in, input) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (output, theirs_out) = pipe_with(PipeFlags::CLOEXEC)?;
+    let folder = settings.folder.clone().unwrap_or_default();
+    let mut command = Command::new("/proc/self/exe");
+    command
+        .arg0(LAUNCHER)
+        .arg(folder)
+        .args(&settings.command)
+        .env_clear()
+        .stdin(theirs_in)
+        .stdout(theirs_out)
+        .stderr(match stderr {
+            ServerStderr::Dropped => Stdio::null(),
+            ServerStderr::Shown => Stdio::inherit(),
+        })
+        .process_group(0);
+    for (name, value) in &settings.env {
+        command.env(name, value.reveal());
+    }
+    let (started, wait) = oneshot::channel();
+    let (life, ended) = mpsc::channel::<()>();
+    // The signal at a parent's death follows the thread that was the parent, so this one stays.
+    thread::Builder::new()
+        .name("server".to_owned())
+        .spawn(move || {
+            let spawned = command.spawn();
+            // Our copies of its ends.
+            drop(command);
+            match spawned {
+                Ok(mut child) => {
+                    let _ = started.send(Ok(()));
+                    let _ = ended.recv();
+                    end(&mut child);
+                }
+                Err(error) => {
+                    let _ = started.send(Err(error));
+                }
+            }
+        })?;
+    wait.await
+        .unwrap_or_else(|_| Err(io::Error::other("its thread is gone")))?;
+    Ok(Process {
+        input: pipe::Sender::from_owned_fd(input)?,
+        output: pipe::Receiver::from_owned_fd(output)?,
+        life: Life(life),
+    })
+}
+
+/// Its input is closed already; one that does not end by that is asked to, and then made to.
+fn end(child: &mut Child) {
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let process = group.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    for signal in [Signal::TERM, Signal::KILL] {
+        if let Some(process) = &process {
+            let _ = poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&GRACE));
+        }
+        if !matches!(child.try_wait(), Ok(None)) {
+            return;
+        }
+        if let Some(group) = group {
+            let _ = kill_process_group(group, signal);
+        }
+    }
+    let _ = child.wait();
+}
+
+/// Becomes the server: the first word is its folder, the others its command.
+pub fn launch(mut words: impl Iterator<Item = OsString>) -> ExitCode {
+    let folder = words.next().unwrap_or_default();
+    let Some(program) = words.next() else {
+        return ExitCode::FAILURE;
+    };
+    let ready = set_parent_process_death_signal(Some(Signal::TERM)).map_err(io::Error::from);
+    let ready = ready.and_then(|()| match folder.is_empty() {
+        true => Ok(()),
+        false => std::env::set_current_dir(&folder),
+    });
+    let error = match ready {
+        Ok(()) => Command::new(&program).args(words).exec(),
+        Err(error) => error,
+    };
+    eprintln!("hotcell: cannot start `{}`: {error}", program.display());
+    ExitCode::from(127)
+}
