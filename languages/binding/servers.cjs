@@ -1,4 +1,4 @@
-// The tools of other servers for JavaScript: `await server.tool({name: value})`. Loaded before the program.
+// The tools of upstream servers for JavaScript: `await server.tool({name: value})`. Loaded before the program.
 'use strict';
 {
   const names = {servers};
@@ -13,7 +13,7 @@
     }
   }
 
-  // By `http` where there is one: fetch prints a warning in some versions of node.
+  // With `http` if the runtime has it: fetch prints a warning in some versions of node.
   const post = (body) => {
     let http;
     try {
@@ -51,7 +51,7 @@
     return ask({ server, tool, arguments: args });
   };
 
-  // A promise resolves with what has no `then` as it is.
+  // Without a `then`, a promise resolves with the object itself.
   const server = (name) => new Proxy({}, {
     get: (_, tool) => (typeof tool !== 'string' || tool === 'then' || tool === 'toJSON' ? undefined : (...given) => call(name, tool, given)),
   });

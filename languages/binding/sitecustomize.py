@@ -1,6 +1,6 @@
-# The tools of other servers for Python: `server.tool(name=value)` is a plain call, and awaited where an event loop
-# runs. Python imports a file of this name before the program; the one that it stands in front of comes after it. An
-# interpreter that waited has imported that one, and runs this as `binding`.
+# The tools of upstream servers for Python: `server.tool(name=value)` is a plain call, and is awaited where an event loop
+# runs. Python imports the first file of this name before the program, and this one then imports the next of that name. A
+# pre-started interpreter has imported that one already, and runs this file as `binding`.
 import builtins
 import sys
 

@@ -1,4 +1,4 @@
-// Has Node use HTTP_PROXY and HTTPS_PROXY where it does not by itself (before 22.21): each connection
+// Makes Node use HTTP_PROXY and HTTPS_PROXY if it does not by itself (before 22.21): each connection
 // of fetch, http and https to another host becomes a tunnel through the proxy.
 'use strict';
 const proxy = process.env.HTTPS_PROXY || process.env.HTTP_PROXY;
@@ -21,7 +21,7 @@ if (proxy && !process.allowedNodeEnvironmentFlags.has('--use-env-proxy')) {
       socket.off('error', fail);
       const status = head.toString('latin1', 0, head.indexOf('\r\n'));
       if (!/^HTTP\/1\.[01] 200/.test(status)) return fail(new Error(`the proxy refused ${name}:${to}: ${status.slice(9)}`));
-      // A server of HTTP or TLS says nothing before it is spoken to.
+      // A server of HTTP or TLS sends nothing before the client does.
       done(null, socket);
     };
     socket.once('connect', () => socket.write(`CONNECT ${name}:${to} HTTP/1.1\r\nHost: ${name}:${to}\r\n\r\n`));
@@ -48,7 +48,7 @@ if (proxy && !process.allowedNodeEnvironmentFlags.has('--use-env-proxy')) {
     });
   };
 
-  // Loading these takes a moment, so it waits until somebody asks for them.
+  // Loading these takes a moment, so it is done when they are first used.
   const patched = new Set();
   const patch = (name, loaded) => {
     if (patched.has(name)) return loaded;

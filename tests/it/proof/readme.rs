@@ -25,7 +25,7 @@ fn table() -> String {
     let registry = Registry::load(None);
     let listed = registry.list();
     let mut text = format!(
-        "{} languages. Each runs with the first of its programs that is there.\n\n\
+        "{} languages. hotcell uses the first program of a row that is installed; one that is built in always is.\n\n\
          | id | other names | files | programs | Debian package |\n|---|---|---|---|---|\n",
         listed.len()
     );

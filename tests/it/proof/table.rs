@@ -59,11 +59,11 @@ impl fmt::Display for Line {
 /// `docs/languages.md`.
 pub fn document(lines: &[Line], rows: &[Value]) -> String {
     let mut text = format!(
-        "# Languages, as they were seen to run\n\n\
-         Written by `scripts/test --all-languages`: {} of {} languages on Debian 12, each in cells, over MCP. \"cold\" is the first hello, \
-         with its compile step and a new sandbox if there is one; \"again\" is the same once more. Checks: hello, arguments (also with quotes, `;`, `$()` and \
-         line breaks), input, exit code 3, error, unicode, syntax or compile error, missing module, signal, and 16 at once. A language is not \
-         asked for what it does not have. Times are of one run on a busy machine of two processors: they rank, no more.\n\n\
+        "# Languages that were tested\n\n\
+         `scripts/test --all-languages` wrote this page: it ran {} of {} languages on Debian 12, each in sandboxes, over MCP. \"cold\" is the time of the first hello, \
+         including its compile step and a new sandbox if needed; \"again\" is the time of the same program once more. The checks are: hello, arguments (also with quotes, `;`, `$()` and \
+         line breaks), input, exit code 3, error, unicode, syntax or compile error, missing module, signal, and 16 programs at once. A language is only checked for what it \
+         has. The times are from one run on a busy machine with two processors: use them to compare languages, no more.\n\n\
          | language | version | from | cold ms | again ms | checks passed |\n|---|---|---|---:|---:|---|\n",
         lines.len(),
         rows.len()
@@ -79,7 +79,7 @@ pub fn document(lines: &[Line], rows: &[Value]) -> String {
             line.passed.join(", ")
         );
     }
-    text += "\nNot run there, with what `hotcell languages` said:\n\n";
+    text += "\nNot tested, with what `hotcell languages` said:\n\n";
     let missing = rows.iter().filter(|row| row["available"] == false);
     for row in missing {
         let said = |key: &str| row[key].as_str().unwrap_or_default().to_owned();
