@@ -1,7 +1,5 @@
 //! The one door: every surface runs programs through it.
 
-mod queue;
-
 use std::collections::HashMap;
 use std::fs::File;
 use std::future::Future;
@@ -28,8 +26,6 @@ use crate::pool::{Budget, Pool};
 use crate::request::{Network, RequestError, RunRequest};
 use crate::run::{self, Door, OutputEvent, RunResult, StartError, Stdin, Stream, Surface};
 use crate::servers::{Complaints, Functions, Servers, UnknownServer};
-
-pub use queue::{Place, Queue, QueueFull, QueueSize};
 
 /// Plans requests and runs them, each in a cell of its own.
 pub struct Engine {

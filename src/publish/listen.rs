@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::ask::Question;
@@ -14,6 +14,7 @@ use super::seal::Answers;
 use super::talk::{Piece, Talk};
 use crate::mcp::{Change, Context, LogLevel};
 use crate::run::{OutputEvent, Stream};
+use crate::service::{Observer, Output};
 use crate::store::Spool;
 
 /// Several clients give up a call after 60 s without a word.
@@ -74,9 +75,15 @@ pub struct Listener<'a> {
     pub stop: oneshot::Sender<()>,
 }
 
-impl Listener<'_> {
+impl Observer for Listener<'_> {
+    type Heard = Heard;
+
+    fn waits(&self, waited: Duration) {
+        self.context.report_waiting(waited);
+    }
+
     /// Listens until the script's output ends.
-    pub async fn listen(self, mut events: mpsc::Receiver<OutputEvent>) -> Heard {
+    async fn hear(self, mut events: Output) -> Heard {
         let mut ear = Ear {
             heard: Heard::default(),
             name: self.name,

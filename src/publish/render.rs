@@ -7,18 +7,24 @@ use serde_json::{Map, Value, json};
 use super::block::check_contents;
 use super::front::Front;
 use super::listen::{Heard, Item, Role};
-use crate::mcp::{Fault, Runner, ends, keep, output_uri};
+use crate::caller::Caller;
+use crate::mcp::{Fault, head_and_tail, output_uri};
 use crate::output::RunOutput;
 use crate::secret::random_name;
+use crate::service::Service;
 
 /// Characters of standard error in an answer.
 const STDERR_BUDGET: usize = 8_000;
 
 /// The result of `tools/call`.
-pub fn tool((output, mut heard): (RunOutput, Heard), runner: &Runner) -> Map<String, Value> {
+pub fn tool(
+    (output, mut heard): (RunOutput, Heard),
+    service: &Service,
+    caller: &Caller,
+) -> Map<String, Value> {
     let failed = failed(&output, &heard);
     let whole = std::mem::take(&mut heard.whole);
-    let mut left = runner.settings().budget;
+    let mut left = service.settings().budget.stdout;
     let mut cut = 0;
     let mut content: Vec<Value> = Vec::new();
     for item in heard.items {
@@ -26,7 +32,7 @@ pub fn tool((output, mut heard): (RunOutput, Heard), runner: &Runner) -> Map<Str
             Item::Block { block, .. } => block,
             Item::Text(bytes) => {
                 let Some(text) = words(&bytes) else { continue };
-                let text = match ends(&text, left) {
+                let text = match head_and_tail(&text, left) {
                     None => text,
                     Some((head, tail)) => {
                         cut += 1;
@@ -42,7 +48,7 @@ pub fn tool((output, mut heard): (RunOutput, Heard), runner: &Runner) -> Map<Str
     if cut > 0 {
         let run = random_name();
         let kept = whole.finish();
-        if kept.is_ok_and(|kept| keep(runner.store(), &run, "stdout", kept)) {
+        if kept.is_ok_and(|kept| service.store_output(caller, &run, "stdout", kept)) {
             content.push(json!({
                 "type": "resource_link",
                 "uri": output_uri(&run, "stdout"),
@@ -160,7 +166,7 @@ fn failed(output: &RunOutput, heard: &Heard) -> Option<String> {
         ));
     };
     let own = output.stderr.trim();
-    let own = match ends(own, STDERR_BUDGET) {
+    let own = match head_and_tail(own, STDERR_BUDGET) {
         None => own.to_owned(),
         Some((head, tail)) => format!("{head}\n[... left out ...]\n{tail}"),
     };

@@ -104,7 +104,9 @@ impl Tool for Script {
                 return Ok(Answer::Complete(Map::new()));
             };
             Ok(match self.call(arguments, None, context).await? {
-                Ended::Ran(ran) => Answer::Complete(render::tool(*ran, &self.0.shared.runner)),
+                Ended::Ran(ran) => {
+                    Answer::Complete(render::tool(*ran, &self.0.shared.service, &context.caller))
+                }
                 Ended::Asks(answer) => answer,
                 Ended::Failed(why) => Answer::Complete(render::failure(&why)),
             })
