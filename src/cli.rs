@@ -1,4 +1,4 @@
-//! The surface of the shell: translates and nothing more.
+//! The command line: reads arguments, calls the service, prints what comes of it.
 
 mod doctor;
 mod languages;
@@ -6,13 +6,20 @@ mod packages;
 mod run;
 mod serve;
 mod servers;
+mod signals;
 
+use std::error::Error;
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write};
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Runs code that nobody has read, in a sandbox.
+use crate::cell::Requirement;
+use crate::engine::Engine;
+
+/// Run untrusted code in a sandbox
 #[derive(Parser)]
 #[command(
     name = "hotcell",
@@ -27,36 +34,62 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run a program in a cell
+    /// Run a program in a sandbox
     Run(Box<run::Arguments>),
-    /// Serve programs to MCP clients over standard input and output
+    /// Run programs for MCP clients, over standard input and output or over HTTP
     Serve(Box<serve::Arguments>),
-    /// List the languages, and which of them can run on this machine
+    /// List the languages and which of them can run on this machine, or fetch a runtime
     Languages(languages::Arguments),
     /// List, install or remove packages
     Packages(packages::Arguments),
-    /// List the servers whose tools programs may call, and those tools
+    /// List the upstream MCP servers and the tools that programs may call
     Servers(servers::Arguments),
-    /// Test the walls of the sandbox from inside a real cell
+    /// Test the sandbox on this machine, with a program inside it
     Doctor(doctor::Arguments),
 }
 
 pub fn main() -> ExitCode {
-    // A library that gets no thread or descriptor has no other way to say so.
+    // A library that gets no thread or file descriptor has no other way to say so.
     std::panic::set_hook(Box::new(|panic| {
         let what = panic.payload_as_str().unwrap_or("for no known reason");
-        complain(&format!("stopped by a fault: {what}"), Some(LOW_LIMITS));
+        print_error(&format!("stopped by a fault: {what}"), Some(LOW_LIMITS));
     }));
-    let engine = run::start_early();
-    let work = move || match Arguments::parse().command {
-        Command::Run(arguments) => run::main(*arguments, engine),
-        Command::Serve(arguments) => serve::main(*arguments),
+    let words: Vec<OsString> = std::env::args_os().collect();
+    // The one look at the command line before it is parsed, at its first word alone, as in
+    // `hook`: the sandbox starts while the rest is read. An early start that turns out not to
+    // be needed (`--help`, `--plan`) ends with the process.
+    let is_run = words.get(1).is_some_and(|word| word == "run");
+    let early = is_run.then(Engine::early);
+    let work = move || match Arguments::parse_from(words).command {
+        Command::Run(arguments) => run::main(&arguments, early),
+        Command::Serve(arguments) => serve::main(&arguments),
         Command::Languages(arguments) => languages::main(&arguments),
         Command::Packages(arguments) => packages::main(&arguments),
         Command::Servers(arguments) => servers::main(&arguments),
         Command::Doctor(arguments) => doctor::main(&arguments),
     };
     std::panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or(OUR_FAILURE.into())
+}
+
+/// How much of the sandbox must be there: for `run` and `serve`.
+#[derive(clap::Args)]
+struct RequirementArguments {
+    /// Refuse to run unless every wall of the sandbox is in place
+    #[arg(long, value_name = "LEVEL", value_parser = ["strict"], conflicts_with = "allow_reduced")]
+    require: Option<String>,
+    /// Run even if this machine lacks a wall that confines the program
+    #[arg(long)]
+    allow_reduced: bool,
+}
+
+impl RequirementArguments {
+    fn read(&self) -> Requirement {
+        match (&self.require, self.allow_reduced) {
+            (Some(_), _) => Requirement::Strict,
+            (None, true) => Requirement::Reduced,
+            (None, false) => Requirement::Confined,
+        }
+    }
 }
 
 /// What to do when we cannot even start.
@@ -67,8 +100,21 @@ const BAD_INPUT: u8 = 2;
 /// What to exit with when hotcell itself could not do its part.
 const OUR_FAILURE: u8 = 125;
 
+/// A runtime of one thread; without one, what to exit with.
+fn single_thread() -> Result<tokio::runtime::Runtime, ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.map_err(|error| cannot_start(&error))
+}
+
+fn cannot_start(error: &std::io::Error) -> ExitCode {
+    print_error(&format!("could not start: {error}"), Some(LOW_LIMITS));
+    OUR_FAILURE.into()
+}
+
 /// An error and its causes, in one line.
-fn told(error: &dyn std::error::Error) -> String {
+fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -78,23 +124,26 @@ fn told(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Shows on a terminal how far something is. What is written next takes its place.
-fn show(bar: &[u8]) {
-    use std::io::{IsTerminal, Write};
+/// Shows on a terminal how far something is, in the place of what was shown before.
+fn show_progress(line: &[u8]) {
     let mut stderr = std::io::stderr().lock();
     if stderr.is_terminal() {
         let _ = stderr.write_all(b"\r\x1b[K");
-        let _ = stderr.write_all(bar);
+        let _ = stderr.write_all(line);
     }
 }
 
 /// Says what is wrong in one line and what to do about it in another.
-fn complain(message: &str, hint: Option<&str>) {
-    // Nobody left to tell is no reason to fail differently.
-    use std::io::Write;
+fn print_error(message: &str, hint: Option<&str>) {
+    // Nobody left to read it is no reason to fail differently.
     let mut stderr = std::io::stderr().lock();
     let _ = writeln!(stderr, "hotcell: {message}");
     if let Some(hint) = hint {
         let _ = writeln!(stderr, "hint: {hint}");
     }
+}
+
+/// Says what is worth knowing, on standard error.
+fn print_note(text: &str) {
+    print_error(text, None);
 }

@@ -2,7 +2,6 @@
 
 mod error;
 mod find;
-mod queue;
 mod run;
 
 use std::collections::HashMap;
@@ -25,7 +24,6 @@ use crate::upstream::{Functions, ServerStderr, UpstreamServers};
 pub use crate::cell::Trust;
 pub use error::{Rejected, StartError};
 use find::Asked;
-pub use queue::{Place, Queue, QueueFull, QueueSize};
 pub use run::RunResult;
 
 /// Plans requests and runs them, each in a cell of its own.

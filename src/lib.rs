@@ -5,7 +5,9 @@
 //! - [`cli`] is the surface of the shell: it translates and nothing more.
 //! - [`mcp`] is the surface of the Model Context Protocol, and [`http`] its way over the network.
 //! - [`publish`] makes tools, prompts and resources of the scripts in a folder.
-//! - [`engine`] is the one door: every surface runs programs through it.
+//! - [`service`] is what every surface calls: queue, stored output, upstream servers, and the engine.
+//! - [`caller`] is who asked.
+//! - [`engine`] plans requests and runs them.
 //! - [`config`] is what the machine's owner has decided for all runs.
 //! - [`request`] is a request that has been checked.
 //! - [`language`] knows the languages and finds their runtimes on this host.
@@ -20,20 +22,20 @@
 //! - [`packages`] finds out which packages a program needs and installs them, in cells too.
 //! - [`output`] is a result as the world sees it.
 //! - [`upstream`] are other MCP servers, whose tools a program may call.
-//! - [`store`] keeps what outlives a run.
+//! - [`store`] has output that was too long for its answer, for a while.
 //! - [`random`] makes names that cannot be guessed.
 //! - [`doctor`] tests the walls from inside a real cell.
 //!
-//! A program of your own streams runs like this, and offers them functions. Cells are made by that same program, started again, so [`hook`] comes first:
+//! A program of your own runs others like this, hears them while they print, and offers them functions. Sandboxes are made by
+//! that same program, started again, so [`hook`] comes first:
 //!
 //! ```standalone_crate
 //! use std::process::ExitCode;
+//! use std::sync::Arc;
 //!
-//! use hotcell::cell::Requirement;
-//! use hotcell::engine::Engine;
-//! use hotcell::language::Surroundings;
+//! use hotcell::caller::Caller;
 //! use hotcell::request::RunRequest;
-//! use hotcell::run::{Stdin, Surface};
+//! use hotcell::service::{Observer, Output, RunContext, Service, Settings};
 //! use hotcell::upstream::{Called, Functions, Tool};
 //! use serde_json::{Map, Value, json};
 //!
@@ -52,12 +54,30 @@
 //!     }
 //! }
 //!
+//! struct Listener;
+//!
+//! impl Observer for Listener {
+//!     type Heard = Vec<u8>;
+//!
+//!     async fn hear(self, mut output: Output) -> Vec<u8> {
+//!         let mut heard = Vec::new();
+//!         while let Some(event) = output.recv().await {
+//!             heard.extend(event.bytes);
+//!         }
+//!         heard
+//!     }
+//! }
+//!
 //! fn main() -> ExitCode {
 //!     if let Some(code) = hotcell::hook() {
 //!         return code;
 //!     }
 //!     let runtime = tokio::runtime::Runtime::new().expect("threads");
-//!     let engine = Engine::new(Surroundings::from_env()).with_functions("sums", Sums);
+//!     let service = Arc::new(Service::new(Settings {
+//!         pool: None,
+//!         functions: vec![("sums".to_owned(), Arc::new(Sums))],
+//!         ..Settings::default()
+//!     }));
 //!     for (language, code) in [
 //!         ("python", "print(6 * 7)"),
 //!         ("javascript", "console.log(6 * 7)"),
@@ -65,25 +85,16 @@
 //!         ("javascript", "sums.double({ n: 21 }).then(console.log)"),
 //!     ] {
 //!         let request = RunRequest::new(code).expect("a program").language(language);
-//!         let plan = engine.prepare(request).expect("a runtime");
-//!         let (events, mut output) = tokio::sync::mpsc::channel(16);
-//!         let surface = Surface { stdin: Stdin::Empty, events, requirement: Requirement::default() };
-//!         let listen = async {
-//!             let mut heard = Vec::new();
-//!             while let Some(event) = output.recv().await {
-//!                 heard.extend(event.bytes);
-//!             }
-//!             heard
-//!         };
-//!         let run = engine.run(&plan, surface, std::future::pending());
-//!         let (result, heard) = runtime.block_on(async { tokio::join!(run, listen) });
-//!         assert_eq!(heard, b"42\n");
-//!         assert_eq!(result.expect("a cell").stdout.to_text(), "42\n");
+//!         let context = RunContext::new(Caller::local(), Listener);
+//!         let ran = runtime.block_on(service.run(request, context));
+//!         assert_eq!(ran.heard, b"42\n", "{:?}", ran.output.error);
+//!         assert_eq!(ran.output.stdout, "42\n");
 //!     }
 //!     ExitCode::SUCCESS
 //! }
 //! ```
 
+pub mod caller;
 pub mod cell;
 pub mod cli;
 pub mod compile;
@@ -104,6 +115,7 @@ pub mod request;
 pub mod run;
 pub mod runtimes;
 pub mod secret;
+pub mod service;
 pub mod store;
 pub mod upstream;
 

@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 pub use folder::Folder;
 
-use crate::mcp::Runner;
+use crate::service::Service;
 use request_state::StateSigner;
 
 /// Small libraries that lie beside every script; it uses the one it can.
@@ -39,13 +39,13 @@ const HELPERS: [(&str, &str); 3] = [
 
 /// What all scripts of a folder share.
 struct Shared {
-    runner: Arc<Runner>,
+    service: Arc<Service>,
     signer: StateSigner,
 }
 
 impl Shared {
-    fn new(runner: Arc<Runner>) -> Self {
+    fn new(service: Arc<Service>) -> Self {
         let signer = StateSigner::new();
-        Self { runner, signer }
+        Self { service, signer }
     }
 }

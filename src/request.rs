@@ -16,7 +16,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use jail::Mount;
+pub use jail::{Access, Mount};
 
 pub use cell_path::{BadCellPath, CellPath};
 pub use files::{FileSource, InputFile};

@@ -1,8 +1,9 @@
-//! What outlives a run: output too long for its answer, for a while.
+//! Output that is too long for an answer, stored for a while so that it can be read later.
 //!
-//! Bytes lie in files without a name, so nothing is left when the server ends by
-//! any means. Entries go when they are too old, and the oldest when all of them
-//! together are too large.
+//! Each entry belongs to the caller whose run printed it, and nobody else finds it. The bytes
+//! are in memory or in files without a name, so nothing is left when the server ends, by
+//! whatever means. Entries go when they are too old, and the oldest when all of them together
+//! are too large.
 
 mod spool;
 
@@ -10,9 +11,11 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-pub use spool::{Kept, Spool};
+use crate::caller::Caller;
 
-/// How long output is kept, and how much of it.
+pub use spool::{Spool, StoredOutput};
+
+/// How long output is stored, and how much of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
     pub time: Duration,
@@ -28,7 +31,7 @@ impl Default for Retention {
     }
 }
 
-/// The outputs that are kept, the oldest first.
+/// The stored outputs of all callers, the oldest first.
 #[derive(Default)]
 pub struct Store {
     retention: Retention,
@@ -36,10 +39,11 @@ pub struct Store {
 }
 
 struct Entry {
+    caller: Caller,
     run: String,
     stream: &'static str,
     since: Instant,
-    kept: Arc<Kept>,
+    output: Arc<StoredOutput>,
 }
 
 impl Store {
@@ -54,36 +58,16 @@ impl Store {
         self.retention
     }
 
-    /// Keeps one stream of a run; false if it alone is more than may be kept.
-    pub fn keep(&self, run: &str, stream: &'static str, kept: Kept) -> bool {
-        if kept.len() > self.retention.bytes {
-            return false;
+    /// What this caller may read and add.
+    pub fn of<'a>(&'a self, caller: &'a Caller) -> CallerOutputs<'a> {
+        CallerOutputs {
+            store: self,
+            caller,
         }
-        let mut entries = self.entries();
-        entries.push_back(Entry {
-            run: run.to_owned(),
-            stream,
-            since: Instant::now(),
-            kept: Arc::new(kept),
-        });
-        let mut all: u64 = entries.iter().map(|entry| entry.kept.len()).sum();
-        while all > self.retention.bytes {
-            all -= entries.pop_front().map_or(all, |entry| entry.kept.len());
-        }
-        true
     }
 
-    pub fn find(&self, run: &str, stream: &str) -> Option<Arc<Kept>> {
-        self.forget_old();
-        let entries = self.entries();
-        let found = entries
-            .iter()
-            .find(|entry| entry.run == run && entry.stream == stream);
-        found.map(|entry| entry.kept.clone())
-    }
-
-    /// Lets go of what has been kept long enough.
-    pub fn forget_old(&self) {
+    /// Lets go of what has been stored long enough.
+    pub fn remove_expired(&self) {
         let mut entries = self.entries();
         entries.retain(|entry| entry.since.elapsed() < self.retention.time);
     }
@@ -93,39 +77,99 @@ impl Store {
     }
 }
 
+/// The stored outputs of one caller.
+#[derive(Clone, Copy)]
+pub struct CallerOutputs<'a> {
+    store: &'a Store,
+    caller: &'a Caller,
+}
+
+impl CallerOutputs<'_> {
+    /// Stores one stream of a run; false if it alone is more than may be stored.
+    pub fn insert(&self, run: &str, stream: &'static str, output: StoredOutput) -> bool {
+        let most = self.store.retention.bytes;
+        if output.len() > most {
+            return false;
+        }
+        let mut entries = self.store.entries();
+        entries.push_back(Entry {
+            caller: self.caller.clone(),
+            run: run.to_owned(),
+            stream,
+            since: Instant::now(),
+            output: Arc::new(output),
+        });
+        let mut all: u64 = entries.iter().map(|entry| entry.output.len()).sum();
+        while all > most {
+            all -= entries.pop_front().map_or(all, |entry| entry.output.len());
+        }
+        true
+    }
+
+    /// SECURITY: another caller's output is not there, however its name became known.
+    pub fn find(&self, run: &str, stream: &str) -> Option<Arc<StoredOutput>> {
+        self.store.remove_expired();
+        let entries = self.store.entries();
+        let is_it = |entry: &&Entry| {
+            entry.run == run && entry.stream == stream && entry.caller == *self.caller
+        };
+        entries.iter().find(is_it).map(|entry| entry.output.clone())
+    }
+
+    /// For how long output can be found.
+    pub fn time(&self) -> Duration {
+        self.store.retention.time
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn kept(bytes: &[u8]) -> Kept {
+    fn output(bytes: &[u8]) -> StoredOutput {
         let mut spool = Spool::default();
         spool.add(bytes);
         spool.finish().unwrap()
     }
 
-    #[test]
-    fn the_oldest_goes_when_all_are_too_large() {
-        let store = Store::new(Retention {
-            time: Duration::from_secs(60),
-            bytes: 10,
-        });
-        assert!(store.keep("a", "stdout", kept(b"1234")));
-        assert!(store.keep("b", "stdout", kept(b"12345")));
-        assert!(store.keep("c", "stdout", kept(b"123")));
-        assert!(store.find("a", "stdout").is_none());
-        assert!(store.find("b", "stdout").is_some());
-        assert!(store.find("b", "stderr").is_none());
-        assert!(!store.keep("d", "stdout", kept(b"12345678901")));
-        assert!(store.find("c", "stdout").is_some());
+    fn store(time: Duration) -> Store {
+        Store::new(Retention { time, bytes: 10 })
     }
 
     #[test]
-    fn what_was_kept_long_enough_is_gone() {
-        let store = Store::new(Retention {
-            time: Duration::ZERO,
-            bytes: 10,
-        });
-        store.keep("a", "stdout", kept(b"1234"));
-        assert!(store.find("a", "stdout").is_none());
+    fn the_oldest_goes_when_all_are_too_large() {
+        let store = store(Duration::from_secs(60));
+        let caller = Caller::local();
+        let outputs = store.of(&caller);
+        assert!(outputs.insert("a", "stdout", output(b"1234")));
+        assert!(outputs.insert("b", "stdout", output(b"12345")));
+        assert!(outputs.insert("c", "stdout", output(b"123")));
+        assert!(outputs.find("a", "stdout").is_none());
+        assert!(outputs.find("b", "stdout").is_some());
+        assert!(outputs.find("b", "stderr").is_none());
+        assert!(!outputs.insert("d", "stdout", output(b"12345678901")));
+        assert!(outputs.find("c", "stdout").is_some());
+    }
+
+    #[test]
+    fn what_was_stored_long_enough_is_gone() {
+        let store = store(Duration::ZERO);
+        let caller = Caller::local();
+        store.of(&caller).insert("a", "stdout", output(b"1234"));
+        assert!(store.of(&caller).find("a", "stdout").is_none());
+    }
+
+    #[test]
+    fn an_output_is_found_by_its_own_caller_alone() {
+        let store = store(Duration::from_secs(60));
+        let callers = [Caller::local(), Caller::token(), Caller::anonymous()];
+        for owner in &callers {
+            store.of(owner).insert("a", "stdout", output(b"123"));
+            for caller in &callers {
+                let found = store.of(caller).find("a", "stdout").is_some();
+                assert_eq!(found, caller == owner, "{caller:?} of {owner:?}");
+            }
+            store.entries().clear();
+        }
     }
 }

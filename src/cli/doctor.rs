@@ -1,18 +1,17 @@
-//! `hotcell doctor`.
+//! `hotcell doctor`: prints what the doctor found.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use super::{OUR_FAILURE, complain};
+use super::{OUR_FAILURE, single_thread};
 use crate::doctor::{Group, Level, Report, State, examine};
-use crate::engine::Engine;
-use crate::language::Surroundings;
+use crate::service::{Service, Settings};
 
 const EXIT_CODES: &str = "\
 Exit codes:
   0    everything is in order
-  1    cells can be made, but something is missing or failed
-  125  no cell can be made";
+  1    programs run, but a part of the sandbox is missing or failed
+  125  no sandbox can be made";
 
 /// What to exit with when not everything is in order.
 const REDUCED: u8 = 1;
@@ -26,18 +25,12 @@ pub struct Arguments {
 }
 
 pub fn main(arguments: &Arguments) -> ExitCode {
-    let runtime = match tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-    {
+    let runtime = match single_thread() {
         Ok(runtime) => runtime,
-        Err(error) => {
-            complain(&format!("could not start: {error}"), None);
-            return OUR_FAILURE.into();
-        }
+        Err(code) => return code,
     };
-    let engine = Engine::new(Surroundings::from_env());
-    let report = runtime.block_on(examine(&engine));
+    let service = Service::new(Settings::for_one_run());
+    let report = runtime.block_on(examine(service.engine()));
     let text = if arguments.json {
         serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
     } else {
@@ -86,15 +79,15 @@ fn show(report: &Report) -> String {
     lines.push(match report.isolation {
         Level::Full => "isolation: full".to_owned(),
         Level::Reduced => format!("isolation: reduced: {}", report.lacking.join(", ")),
-        Level::None => "isolation: none: no cell can be made".to_owned(),
+        Level::None => "isolation: none: no sandbox can be made".to_owned(),
     });
     lines.join("\n") + "\n"
 }
 
 fn heading(group: Group) -> &'static str {
     match group {
-        Group::Cell => "making a cell",
-        Group::Inside => "a program in a cell",
+        Group::Cell => "making a sandbox",
+        Group::Inside => "a program in a sandbox",
         Group::Limits => "its limits",
         Group::Walls => "the walls around it",
     }

@@ -1,10 +1,10 @@
-//! `hotcell languages`.
+//! `hotcell languages`: what can run here, and what to do about the rest.
 
 use std::io::Write;
 use std::process::ExitCode;
 
-use crate::engine::Engine;
-use crate::language::{Row, Surroundings, rows};
+use crate::language::{Row, rows};
+use crate::service::{Service, Settings};
 
 mod fetch;
 
@@ -19,9 +19,10 @@ pub struct Arguments {
 }
 
 pub fn main(arguments: &Arguments) -> ExitCode {
-    let engine = Engine::new(Surroundings::from_env());
+    let service = Service::new(Settings::for_one_run());
+    let engine = service.engine();
     if let Some(change) = &arguments.change {
-        return fetch::main(change, &engine);
+        return fetch::main(change, engine);
     }
     // As `serve` would have it.
     let rows = rows(engine.registry(), engine.surroundings(), true);

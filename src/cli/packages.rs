@@ -5,16 +5,16 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use serde_json::json;
-use tokio::sync::mpsc;
 
-use super::{BAD_INPUT, LOW_LIMITS, OUR_FAILURE, complain, show, told};
-use crate::cell::Requirement;
-use crate::engine::{Engine, Rejected};
-use crate::language::Surroundings;
+use super::{
+    BAD_INPUT, OUR_FAILURE, print_error, print_note, show_progress, single_thread, with_causes,
+};
+use crate::engine::Rejected;
 use crate::packages::{PackageError, Readied, Set, Store};
 use crate::request::{AskedPackages, RunRequest, parse_size};
-use crate::run::{OutputEvent, Stream};
+use crate::run::Stream;
 use crate::runtimes::megabytes;
+use crate::service::{Observer, Output, Service, Settings};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -24,13 +24,13 @@ pub struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// List the installed sets of packages, the last used first
+    /// List the sets of packages that are installed, the last used first
     List {
         /// Print the list as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Install a set of packages, so that programs find it
+    /// Install packages now, so that programs that import them start at once
     Add {
         /// The packages, as in numpy 'requests<3'
         #[arg(required = true)]
@@ -44,9 +44,9 @@ enum Action {
         #[arg(required = true)]
         names: Vec<String>,
     },
-    /// Remove what was used longest ago, until all fits
+    /// Remove the sets that were used longest ago, until the rest fits
     Prune {
-        /// What may stay, as in 2g [default: the configured size]
+        /// Keep at most this much, as in 2g [default: the configured size]
         #[arg(long, value_name = "SIZE", conflicts_with = "all")]
         size: Option<String>,
         /// Remove everything
@@ -56,28 +56,29 @@ enum Action {
 }
 
 pub fn main(arguments: &Arguments) -> ExitCode {
-    let engine = Engine::new(Surroundings::from_env());
+    let service = Service::new(Settings::for_one_run());
     if let Action::Add { names, language } = &arguments.action {
-        return add(&engine, names, language);
+        return add(&service, names, language);
     }
+    let packages = service.engine().packages();
     let size = match &arguments.action {
         Action::Prune {
             size: Some(text), ..
         } => match parse_size(text) {
             Ok(size) => size,
             Err(error) => {
-                complain(&format!("--size {text}: {error}"), None);
+                print_error(&format!("--size {text}: {error}"), None);
                 return BAD_INPUT.into();
             }
         },
         Action::Prune { all: true, .. } => 0,
-        _ => engine.packages().settings().size,
+        _ => packages.settings().size,
     };
-    let done = engine.packages().store().and_then(|store| {
+    let done = packages.store().and_then(|store| {
         Ok(match &arguments.action {
             Action::List { json: true } => json_list(&store),
             Action::List { .. } => table(&store),
-            Action::Remove { names } => removed(&take(&store, names)?),
+            Action::Remove { names } => removed(&remove(&store, names)?),
             Action::Prune { .. } => {
                 let gone = removed(&store.trim(size));
                 let left: u64 = store.list().iter().map(|(set, _)| set.bytes).sum();
@@ -98,53 +99,33 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            complain(&told(&error), error.hint().as_deref());
+            print_error(&with_causes(&error), error.hint().as_deref());
             OUR_FAILURE.into()
         }
     }
 }
 
 /// Installs these packages, as for a program that imports them.
-fn add(engine: &Engine, names: &[String], language: &str) -> ExitCode {
+fn add(service: &Service, names: &[String], language: &str) -> ExitCode {
     let plan = || -> Result<_, Rejected> {
         let request = RunRequest::new("0")?.language(language);
-        engine.prepare(request.packages(AskedPackages::List(names.to_vec()))?)
+        service.prepare(request.packages(AskedPackages::List(names.to_vec()))?)
     };
     let plan = match plan() {
         Ok(plan) => plan,
         Err(rejected) => {
-            complain(&told(&rejected), rejected.hint().as_deref());
+            print_error(&with_causes(&rejected), rejected.hint().as_deref());
             return BAD_INPUT.into();
         }
     };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let Ok(runtime) = runtime else {
-        complain("could not start", Some(LOW_LIMITS));
-        return OUR_FAILURE.into();
+    let runtime = match single_thread() {
+        Ok(runtime) => runtime,
+        Err(code) => return code,
     };
     let Some(packages) = &plan.packages else {
         return ExitCode::SUCCESS;
     };
-    let result = runtime.block_on(async {
-        let (events, mut received) = mpsc::channel::<OutputEvent>(64);
-        let hear = async {
-            while let Some(event) = received.recv().await {
-                match event.stream {
-                    Stream::Progress => show(&event.bytes),
-                    _ => {
-                        show(b"");
-                        complain(&String::from_utf8_lossy(&event.bytes), None);
-                    }
-                }
-            }
-        };
-        let never = std::pin::pin!(std::future::pending());
-        let install = engine.install(packages, Requirement::default(), events, never);
-        tokio::join!(install, hear).0
-    });
-    match result {
+    match runtime.block_on(service.install(packages, Printer)) {
         Ok(readied) => {
             if let Readied::With(installed) = readied {
                 for name in installed.set.installed {
@@ -154,13 +135,32 @@ fn add(engine: &Engine, names: &[String], language: &str) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            complain(&error.to_string(), error.hint().as_deref());
+            print_error(&error.to_string(), error.hint().as_deref());
             OUR_FAILURE.into()
         }
     }
 }
 
-fn take(store: &Store, names: &[String]) -> Result<Vec<Set>, PackageError> {
+/// Shows on standard error how far an installation is.
+struct Printer;
+
+impl Observer for Printer {
+    type Heard = ();
+
+    async fn hear(self, mut output: Output) {
+        while let Some(event) = output.recv().await {
+            match event.stream {
+                Stream::Progress => show_progress(&event.bytes),
+                _ => {
+                    show_progress(b"");
+                    print_note(&String::from_utf8_lossy(&event.bytes));
+                }
+            }
+        }
+    }
+}
+
+fn remove(store: &Store, names: &[String]) -> Result<Vec<Set>, PackageError> {
     let is_named = |set: &Set| {
         let mut own = set.installed.iter().filter_map(|it| it.split("==").next());
         own.any(|own| names.iter().any(|name| own.eq_ignore_ascii_case(name)))

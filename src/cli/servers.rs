@@ -1,13 +1,14 @@
-//! `hotcell servers`.
+//! `hotcell servers`: the upstream MCP servers and their tools.
 
 use std::io::Write;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use super::{BAD_INPUT, LOW_LIMITS, OUR_FAILURE, complain};
+use super::{BAD_INPUT, cannot_start, print_error};
 use crate::engine::Engine;
 use crate::language::Surroundings;
+use crate::service::{Service, Settings};
 use crate::upstream::{ServerStderr, UpstreamServers};
 
 #[derive(clap::Args)]
@@ -17,46 +18,44 @@ pub struct Arguments {
     json: bool,
 }
 
-/// What to exit with when a server cannot be had.
+/// What to exit with when a server does not work.
 const MISSING: u8 = 1;
 
 pub fn main(arguments: &Arguments) -> ExitCode {
     let engine = Engine::new(Surroundings::from_env()).with_complaints(ServerStderr::Shown);
-    let servers = match engine.servers() {
+    let service = Service::with_engine(engine, Settings::for_one_run());
+    let servers = match service.engine().servers() {
         Ok(servers) => servers,
         Err(error) => {
-            complain(&error.to_string(), error.hint().as_deref());
+            print_error(&error.to_string(), error.hint().as_deref());
             return BAD_INPUT.into();
         }
     };
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
-        Err(error) => {
-            complain(&format!("could not start: {error}"), Some(LOW_LIMITS));
-            return OUR_FAILURE.into();
-        }
+        Err(error) => return cannot_start(&error),
     };
     if servers.all().is_empty() && !arguments.json {
         println!("No servers are configured; docs/servers.md says how.");
         return ExitCode::SUCCESS;
     }
-    let (listed, is_whole) = runtime.block_on(list(servers));
+    let (listed, all_work) = runtime.block_on(list(servers));
     let text = match arguments.json {
         true => format!("{:#}\n", Value::from(listed)),
         false => listed.iter().map(table).collect(),
     };
     // Nobody left to read is no failure of ours.
     let _ = std::io::stdout().write_all(text.as_bytes());
-    match is_whole {
+    match all_work {
         true => ExitCode::SUCCESS,
         false => MISSING.into(),
     }
 }
 
-/// What each of them says of itself, and whether all do.
+/// What each of them says of itself, and whether all of them work.
 async fn list(servers: &UpstreamServers) -> (Vec<Value>, bool) {
     let mut listed = Vec::new();
-    let mut is_whole = true;
+    let mut all_work = true;
     // All start at once; below each is waited for.
     servers.discover().await;
     for server in servers.all() {
@@ -68,12 +67,12 @@ async fn list(servers: &UpstreamServers) -> (Vec<Value>, bool) {
             Ok(_) => entry["tools"] = json!(server.signatures()),
             Err(error) => {
                 entry["error"] = error.to_string().into();
-                is_whole = false;
+                all_work = false;
             }
         }
         listed.push(entry);
     }
-    (listed, is_whole)
+    (listed, all_work)
 }
 
 fn table(server: &Value) -> String {

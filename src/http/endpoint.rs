@@ -21,6 +21,7 @@ use super::headers;
 use super::intake::{Accepts, check_content, read_body};
 use super::sessions::Sessions;
 use super::token::Failures;
+use crate::caller::Caller;
 use crate::mcp::{
     Fault, MODERN, Message, Outbox, Peer, Request, Revision, Server, Session, VERSION_KEY, Way,
     is_batch, parse, parse_batch,
@@ -74,24 +75,25 @@ impl Endpoint {
         if request.uri().path() == "/healthz" && request.method() == Method::GET {
             return Ok(respond(StatusCode::OK, "text/plain", "ok\n"));
         }
-        self.authorize(headers, from)?;
+        let caller = self.authorize(headers, from)?;
         if request.uri().path() != "/mcp" {
             return Err(refuse(StatusCode::NOT_FOUND, "there is only /mcp"));
         }
         match *request.method() {
-            Method::POST => self.post(request, connection).await,
+            Method::POST => self.post(request, caller, connection).await,
             Method::DELETE => self.delete(headers),
             _ => Err(not_allowed()),
         }
     }
 
-    fn authorize(&self, headers: &HeaderMap, from: IpAddr) -> Result<(), Box<Answered>> {
+    /// Who sent these headers, if they may use the server.
+    fn authorize(&self, headers: &HeaderMap, from: IpAddr) -> Result<Caller, Box<Answered>> {
         let Some(token) = &self.settings.token else {
-            return Ok(());
+            return Ok(Caller::anonymous());
         };
         // The right token passes whatever strangers on the same address have tried.
         if token.is_borne_by(headers) {
-            return Ok(());
+            return Ok(Caller::token());
         }
         if self.failures.count(from) {
             let mut answer = refuse(StatusCode::TOO_MANY_REQUESTS, "too many wrong tokens");
@@ -116,6 +118,7 @@ impl Endpoint {
     async fn post(
         &self,
         request: HttpRequest<Incoming>,
+        caller: Caller,
         connection: &Connection,
     ) -> Result<Answered, Box<Answered>> {
         let (head, body) = request.into_parts();
@@ -123,10 +126,15 @@ impl Endpoint {
         let accepts = Accepts::read(&headers)?;
         check_content(&headers)?;
         let body = read_body(&headers, body).await?;
-        // A known client with a whole request: not one to be sent away for another.
-        let at_work = connection.at_work();
+        let client = Client {
+            caller,
+            way: way(&headers),
+            accepts,
+            // A known client with a whole request: not one to be sent away for another.
+            at_work: connection.at_work(),
+        };
         if is_batch(&body) {
-            return self.batch(&headers, &body, accepts, at_work).await;
+            return self.batch(&headers, &body, client).await;
         }
         let message = parse(&body).map_err(|garbled| json_error(garbled.to_message()))?;
         drop(body);
@@ -149,8 +157,7 @@ impl Endpoint {
         let server = self.server.clone();
         let work =
             |peer: Peer| -> Work { Box::pin(async move { server.answer(request, &peer).await }) };
-        let way = way(&headers);
-        let mut answer = respond_to(work, session.clone(), way, accepts, at_work).await;
+        let mut answer = client.respond(session.clone(), work).await;
         if opens && self.settings.sessions && session.revision().is_some() {
             let id = self.sessions.add(session);
             set(&mut answer, HeaderName::from_static(headers::SESSION), &id);
@@ -163,12 +170,10 @@ impl Endpoint {
         &self,
         headers: &HeaderMap,
         body: &[u8],
-        accepts: Accepts,
-        at_work: AtWork,
+        client: Client,
     ) -> Result<Answered, Box<Answered>> {
         let session = self.session(headers)?.unwrap_or_default();
-        let way = way(headers);
-        if !way.allows_batches(&session) {
+        if !client.way.allows_batches(&session) {
             let fault = Fault::new(Fault::INVALID_REQUEST, "this revision has no batches");
             return Err(json_error(fault.to_message(None)));
         }
@@ -177,7 +182,7 @@ impl Endpoint {
         let work = |peer: Peer| -> Work {
             Box::pin(async move { server.answer_all(messages, &peer).await })
         };
-        Ok(respond_to(work, session, way, accepts, at_work).await)
+        Ok(client.respond(session, work).await)
     }
 
     /// The era that the headers and the body agree on.
@@ -221,45 +226,60 @@ impl Endpoint {
     }
 }
 
-/// Plain JSON if the answer is all there is to say, else a stream of events.
-async fn respond_to(
-    work: impl FnOnce(Peer) -> Work,
-    session: Arc<Session>,
+/// The sender of one POST, and what its answer depends on.
+struct Client {
+    caller: Caller,
     way: Way,
     accepts: Accepts,
     at_work: AtWork,
-) -> Answered {
-    let (out, mut messages) = Outbox::new(64);
-    let mut work = work(Peer { session, way, out });
-    let mut ready = VecDeque::new();
-    if !accepts.events {
-        messages.close();
-    }
-    let reply = tokio::select! {
-        biased;
-        reply = &mut work => Some(reply),
-        Some(message) = messages.recv() => {
+}
+
+impl Client {
+    /// Plain JSON if the answer is all there is to say, else a stream of events.
+    async fn respond(self, session: Arc<Session>, work: impl FnOnce(Peer) -> Work) -> Answered {
+        let Self {
+            caller,
+            way,
+            accepts,
+            at_work,
+        } = self;
+        let (out, mut messages) = Outbox::new(64);
+        let mut work = work(Peer {
+            caller,
+            session,
+            way,
+            out,
+        });
+        let mut ready = VecDeque::new();
+        if !accepts.events {
+            messages.close();
+        }
+        let reply = tokio::select! {
+            biased;
+            reply = &mut work => Some(reply),
+            Some(message) = messages.recv() => {
+                ready.push_back(message);
+                None
+            }
+            () = tokio::time::sleep(PATIENCE), if accepts.events => None,
+        };
+        let Some(reply) = reply else {
+            return event_stream(Events::new(Some(work), messages, ready, at_work));
+        };
+        while let Ok(message) = messages.try_recv() {
             ready.push_back(message);
-            None
         }
-        () = tokio::time::sleep(PATIENCE), if accepts.events => None,
-    };
-    let Some(reply) = reply else {
-        return event_stream(Events::new(Some(work), messages, ready, at_work));
-    };
-    while let Ok(message) = messages.try_recv() {
-        ready.push_back(message);
-    }
-    match reply {
-        // The client took it back, so there is nothing to say.
-        None => respond(StatusCode::NO_CONTENT, "text/plain", ""),
-        Some(reply) if ready.is_empty() && accepts.json => {
-            let status = status(&reply);
-            respond(status, "application/json", reply.message)
-        }
-        Some(reply) => {
-            ready.push_back(reply.message);
-            event_stream(Events::new(None, messages, ready, at_work))
+        match reply {
+            // The client took it back, so there is nothing to say.
+            None => respond(StatusCode::NO_CONTENT, "text/plain", ""),
+            Some(reply) if ready.is_empty() && accepts.json => {
+                let status = status(&reply);
+                respond(status, "application/json", reply.message)
+            }
+            Some(reply) => {
+                ready.push_back(reply.message);
+                event_stream(Events::new(None, messages, ready, at_work))
+            }
         }
     }
 }

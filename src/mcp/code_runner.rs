@@ -13,8 +13,10 @@ use serde_json::{Value, json};
 use super::context::Context;
 use super::message::Fault;
 use super::objects::{Answer, Arguments, Boxed, Tool};
-use super::run_tool::{Link, Params, Ran, Runner, render_as, separate};
+use super::run_tool::{Link, Params, render_as, run, separate};
 use crate::output::RunOutput;
+use crate::service::{Ran, Service};
+use crate::store::CallerOutputs;
 
 /// The server's name in that mode.
 pub const NAME: &str = "Code Runner";
@@ -29,7 +31,7 @@ pub const LANGUAGES: &[&str] = &[
     "autoit", "dart", "haskell", "nim", "lisp", "kit", "v", "sass", "scss",
 ];
 
-pub struct CodeRunner(pub Arc<Runner>);
+pub struct CodeRunner(pub Arc<Service>);
 
 impl Tool for CodeRunner {
     fn listing(&self) -> Value {
@@ -60,67 +62,72 @@ impl Tool for CodeRunner {
         context: &'a Context,
     ) -> Boxed<'a, Result<Answer, Fault>> {
         Box::pin(async move {
-            let runner = &self.0;
-            let (ran, words) = match self.params(arguments).await {
-                Ok(Params { request, stdin }) => (runner.run(request, stdin, context).await, None),
-                Err(refused) => (refused.ran, refused.words),
+            let service = &self.0;
+            let (ran, words) = match params(arguments, service.outputs(&context.caller)) {
+                Ok(params) => (run(service, params, context).await, None),
+                Err(refused) => (*refused.ran, refused.words),
             };
             let say = |output: &RunOutput, _: &[Link]| words.unwrap_or_else(|| text(output));
-            Ok(Answer::Complete(render_as(ran, runner, say)))
+            Ok(Answer::Complete(render_as(
+                ran,
+                service.settings().budget,
+                say,
+            )))
         })
     }
 }
 
 /// A call that runs nothing.
 struct Refused {
-    ran: Ran,
+    ran: Box<Ran>,
     /// The whole text, where that server had one.
     words: Option<String>,
 }
 
 impl From<Ran> for Refused {
     fn from(ran: Ran) -> Self {
-        Self { ran, words: None }
+        Self {
+            ran: Box::new(ran),
+            words: None,
+        }
     }
 }
 
-impl CodeRunner {
-    /// That server's checks and words first, then those of `run`.
-    async fn params(&self, mut arguments: Arguments) -> Result<Params, Refused> {
-        let refuse = |kind, words: String, hint| Refused {
-            ran: Ran::refused(kind, words.trim_end_matches('.'), hint),
-            words: Some(words),
-        };
-        let is_empty = |key: &str| match arguments.get(key) {
-            None | Some(Value::Null) => true,
-            Some(Value::String(text)) => text.is_empty(),
-            Some(_) => false,
-        };
-        if is_empty("code") {
-            return Err(refuse(
-                "invalid_request",
-                "Code is required.".to_owned(),
-                None,
-            ));
-        }
-        if is_empty("languageId") {
-            let words = "Language ID is required.";
-            return Err(refuse("invalid_request", words.to_owned(), None));
-        }
-        let Some(Value::String(id)) = arguments.remove("languageId") else {
-            let message = "`languageId` must be a string";
-            return Err(Ran::refused("invalid_request", message, None).into());
-        };
-        if !LANGUAGES.contains(&id.as_str()) {
-            let short: String = id.chars().take(40).collect();
-            let words = format!("Language '{}' is not supported.", short.escape_debug());
-            let hint = format!("Use one of {}.", LANGUAGES.join(", "));
-            return Err(refuse("unknown_language", words, Some(hint)));
-        }
-        arguments.insert("language".to_owned(), id.into());
-        Params::read(arguments, self.0.store())
-            .map_err(|misfit| Ran::refused("invalid_request", misfit.message, misfit.hint).into())
+/// That server's checks and words first, then those of `run`.
+fn params(mut arguments: Arguments, outputs: CallerOutputs<'_>) -> Result<Params, Refused> {
+    let refuse = |kind, words: String, hint| Refused {
+        ran: Box::new(Ran::refused(kind, words.trim_end_matches('.'), hint)),
+        words: Some(words),
+    };
+    let is_empty = |key: &str| match arguments.get(key) {
+        None | Some(Value::Null) => true,
+        Some(Value::String(text)) => text.is_empty(),
+        Some(_) => false,
+    };
+    if is_empty("code") {
+        return Err(refuse(
+            "invalid_request",
+            "Code is required.".to_owned(),
+            None,
+        ));
     }
+    if is_empty("languageId") {
+        let words = "Language ID is required.";
+        return Err(refuse("invalid_request", words.to_owned(), None));
+    }
+    let Some(Value::String(id)) = arguments.remove("languageId") else {
+        let message = "`languageId` must be a string";
+        return Err(Ran::refused("invalid_request", message, None).into());
+    };
+    if !LANGUAGES.contains(&id.as_str()) {
+        let short: String = id.chars().take(40).collect();
+        let words = format!("Language '{}' is not supported.", short.escape_debug());
+        let hint = format!("Use one of {}.", LANGUAGES.join(", "));
+        return Err(refuse("unknown_language", words, Some(hint)));
+    }
+    arguments.insert("language".to_owned(), id.into());
+    Params::read(arguments, outputs)
+        .map_err(|misfit| Ran::refused("invalid_request", misfit.message, misfit.hint).into())
 }
 
 /// Exactly what was printed; after it, and only if there is any, what went wrong.

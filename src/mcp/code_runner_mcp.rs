@@ -14,10 +14,12 @@ use serde_json::{Value, json};
 use super::context::Context;
 use super::message::Fault;
 use super::objects::{Answer, Arguments, Boxed, Tool};
-use super::run_tool::{Link, Params, Ran, Runner, render_as};
+use super::run_tool::{Link, Params, render_as, run, upstream_tools};
 use crate::output::RunOutput;
 use crate::packages::awaits_at_top;
 use crate::request::{CellPath, InputFile, RequestError, RunRequest};
+use crate::service::{Ran, Service};
+use crate::store::CallerOutputs;
 
 pub use settings::{Kind, Settings};
 
@@ -44,7 +46,7 @@ async def install(*names, **options):
 
 /// One of the two tools.
 pub struct CodeRunnerMcp {
-    pub runner: Arc<Runner>,
+    pub service: Arc<Service>,
     pub settings: Arc<Settings>,
     pub kind: Kind,
     language: OnceLock<&'static str>,
@@ -63,7 +65,7 @@ impl Tool for CodeRunnerMcp {
             });
         }
         let mut description = self.settings.description(self.kind);
-        if let Some(tools) = self.runner.tools_of_servers() {
+        if let Some(tools) = upstream_tools(&self.service) {
             description += &format!("\n\n{tools}");
         }
         json!({
@@ -81,7 +83,7 @@ impl Tool for CodeRunnerMcp {
     }
 
     fn prepare(&self) {
-        self.runner.warm();
+        self.service.welcome();
     }
 
     fn call<'a>(
@@ -90,33 +92,42 @@ impl Tool for CodeRunnerMcp {
         context: &'a Context,
     ) -> Boxed<'a, Result<Answer, Fault>> {
         Box::pin(async move {
-            let ran = match self.params(arguments) {
-                Ok(Params { request, stdin }) => self.runner.run(request, stdin, context).await,
+            let service = &self.service;
+            let ran = match self.params(arguments, service.outputs(&context.caller)) {
+                Ok(params) => run(service, params, context).await,
                 Err((message, hint)) => Ran::refused("invalid_request", message, hint),
             };
             let say =
                 |output: &RunOutput, _: &[Link]| text::text(output, self.kind, &self.settings);
-            Ok(Answer::Complete(render_as(ran, &self.runner, say)))
+            Ok(Answer::Complete(render_as(
+                ran,
+                service.settings().budget,
+                say,
+            )))
         })
     }
 }
 
 impl CodeRunnerMcp {
-    fn params(&self, mut arguments: Arguments) -> Result<Params, (String, Option<String>)> {
+    fn params(
+        &self,
+        mut arguments: Arguments,
+        outputs: CallerOutputs<'_>,
+    ) -> Result<Params, (String, Option<String>)> {
         let language = self.language();
         arguments.insert("language".to_owned(), language.into());
         let limit = self.kind.seconds();
         arguments.entry("timeout").or_insert(limit.into());
-        let params = Params::read(arguments, self.runner.store());
+        let params = Params::read(arguments, outputs);
         let params = params.map_err(|misfit| (misfit.message, misfit.hint))?;
         let request = self.grant(params.request);
         let request = request.map_err(|error| (error.to_string(), error.hint()))?;
         Ok(Params { request, ..params })
     }
 
-    pub fn new(runner: Arc<Runner>, settings: Arc<Settings>, kind: Kind) -> Self {
+    pub fn new(service: Arc<Service>, settings: Arc<Settings>, kind: Kind) -> Self {
         Self {
-            runner,
+            service,
             settings,
             kind,
             language: OnceLock::new(),
@@ -126,7 +137,7 @@ impl CodeRunnerMcp {
     /// Which of our languages runs it: the first that is there when it is first asked for.
     fn language(&self) -> &'static str {
         let languages = self.kind.languages();
-        let can_run = |language: &&str| self.runner.engine().can_run(language);
+        let can_run = |language: &&str| self.service.engine().can_run(language);
         let find = || languages.iter().copied().find(can_run);
         self.language
             .get_or_init(|| find().unwrap_or(languages[languages.len() - 1]))

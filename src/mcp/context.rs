@@ -10,12 +10,15 @@ use tokio::time::timeout;
 use super::era::{CAPABILITIES_KEY, Era, LOG_LEVEL_KEY};
 use super::message::{self, Fault, Request};
 use super::server::{Peer, Server};
+use crate::caller::Caller;
 
 /// How long a person may take to answer a question.
 const PATIENCE: Duration = Duration::from_secs(900);
 
 /// The surroundings of one request.
 pub struct Context {
+    /// Who asks.
+    pub caller: Caller,
     pub era: Era,
     /// What the client can do, as it said in this request or at `initialize`.
     /// None: a legacy client over HTTP that we know nothing of.
@@ -70,6 +73,7 @@ impl Context {
             _ => None,
         };
         Self {
+            caller: peer.caller.clone(),
             era,
             capabilities,
             input_responses,
@@ -127,6 +131,12 @@ impl Context {
         }
         self.out
             .offer(message::notification("notifications/progress", &params));
+    }
+
+    /// Reports that a run waits for others, with a number below any that the run will report.
+    pub fn report_waiting(&self, waited: Duration) {
+        let step = -1.0 / (1.0 + waited.as_secs_f64());
+        self.report(step, None, Some("waiting for other runs to end"));
     }
 
     /// Sends a log line if the client wants lines of this level.

@@ -7,12 +7,12 @@ use serde_json::{Map, Value, json};
 use super::context::Context;
 use super::message::Fault;
 use super::objects::{Answer, Boxed, Resource};
-use super::run_tool::Runner;
 use crate::language::rows;
+use crate::service::Service;
 
 const URI: &str = "hotcell://languages";
 
-pub struct Languages(pub Arc<Runner>);
+pub struct Languages(pub Arc<Service>);
 
 impl Resource for Languages {
     fn listing(&self) -> Value {
@@ -31,10 +31,10 @@ impl Resource for Languages {
 
     fn read<'a>(&'a self, uri: &'a str, _: &'a Context) -> Boxed<'a, Result<Answer, Fault>> {
         Box::pin(async move {
-            let runner = self.0.clone();
+            let service = self.0.clone();
             // Runtimes that are new to us are asked for their versions.
             let work = move || {
-                let engine = runner.engine();
+                let engine = service.engine();
                 rows(engine.registry(), engine.surroundings(), engine.has_pools())
             };
             let listed = tokio::task::spawn_blocking(work).await.unwrap_or_default();

@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 use super::context::Context;
 use super::message::Fault;
 use super::objects::{Answer, Boxed, Resource};
-use crate::store::{Kept, Store};
+use crate::service::Service;
+use crate::store::{CallerOutputs, StoredOutput};
 
 const SCHEME: &str = "run://";
 /// What one read may bring: more would not fit into anybody's memory of a talk.
@@ -19,8 +20,8 @@ const MOST: u64 = 16 << 20;
 /// Longer than any address of ours with a range.
 const LONGEST: usize = 200;
 
-/// The kept outputs of a store.
-pub struct Outputs(pub Arc<Store>);
+/// The stored outputs of runs, to each caller their own.
+pub struct Outputs(pub Arc<Service>);
 
 /// The address of a stream.
 pub fn uri(run: &str, stream: &str) -> String {
@@ -54,10 +55,10 @@ impl Resource for Outputs {
             && ["stdout", "stderr"].contains(&stream)
     }
 
-    fn read<'a>(&'a self, uri: &'a str, _: &'a Context) -> Boxed<'a, Result<Answer, Fault>> {
+    fn read<'a>(&'a self, uri: &'a str, context: &'a Context) -> Boxed<'a, Result<Answer, Fault>> {
         Box::pin(async move {
-            let (kept, range) = find(&self.0, uri)?;
-            let work = move || cut(&kept, range);
+            let (stored, range) = find(self.0.outputs(&context.caller), uri)?;
+            let work = move || cut(&stored, range);
             let piece = tokio::task::spawn_blocking(work).await;
             let piece = piece
                 .map_err(io::Error::other)
@@ -70,11 +71,11 @@ impl Resource for Outputs {
     }
 }
 
-/// All bytes of a kept stream, for a run that wants them as a file.
-pub fn whole(store: &Store, uri: &str) -> Option<io::Result<Vec<u8>>> {
+/// All bytes of a stored stream, for a run that wants them as a file.
+pub fn whole(outputs: CallerOutputs<'_>, uri: &str) -> Option<io::Result<Vec<u8>>> {
     let (run, stream) = uri.strip_prefix(SCHEME)?.split_once('/')?;
-    let kept = store.find(run, stream)?;
-    Some(kept.read(0, usize::MAX))
+    let stored = outputs.find(run, stream)?;
+    Some(stored.read(0, usize::MAX))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,15 +91,15 @@ struct Piece {
     total: u64,
 }
 
-fn find(store: &Store, uri: &str) -> Result<(Arc<Kept>, Range), Fault> {
+fn find(outputs: CallerOutputs<'_>, uri: &str) -> Result<(Arc<StoredOutput>, Range), Fault> {
     let (address, query) = uri.split_once('?').unwrap_or((uri, ""));
     let found = address
         .strip_prefix(SCHEME)
         .and_then(|path| path.split_once('/'))
-        .and_then(|(run, stream)| store.find(run, stream));
-    let kept = found.ok_or_else(|| {
+        .and_then(|(run, stream)| outputs.find(run, stream));
+    let stored = found.ok_or_else(|| {
         let shown: String = uri.chars().take(400).collect();
-        let minutes = store.retention().time.as_secs() / 60;
+        let minutes = outputs.time().as_secs() / 60;
         let message =
             format!("resource not found: {shown} (output is kept for {minutes} min at most)");
         Fault::invalid_params(message).with(json!({ "uri": shown }))
@@ -106,7 +107,7 @@ fn find(store: &Store, uri: &str) -> Result<(Arc<Kept>, Range), Fault> {
     let range = parse_range(query).ok_or_else(|| {
         Fault::invalid_params("a range is `?offset=BYTES&length=BYTES` or `?lines=FIRST-LAST`")
     })?;
-    Ok((kept, range))
+    Ok((stored, range))
 }
 
 fn parse_range(query: &str) -> Option<Range> {
@@ -140,17 +141,17 @@ fn parse_range(query: &str) -> Option<Range> {
 }
 
 /// Cuts a range out; the inner error is the caller's fault, the outer the disk's.
-fn cut(kept: &Kept, range: Range) -> io::Result<Result<Piece, Fault>> {
-    let total = kept.len();
+fn cut(stored: &StoredOutput, range: Range) -> io::Result<Result<Piece, Fault>> {
+    let total = stored.len();
     let (start, end) = match range {
         Range::Bytes { offset, length } => {
             let start = offset.min(total);
             let end = start.saturating_add(length.unwrap_or(total)).min(total);
             // At the start of a character, both of them, so that ranges that
             // meet make the whole.
-            (align(kept, start)?, align(kept, end)?)
+            (align(stored, start)?, align(stored, end)?)
         }
-        Range::Lines { first, last } => lines(kept, first, last)?,
+        Range::Lines { first, last } => lines(stored, first, last)?,
     };
     if end - start > MOST {
         let message = format!(
@@ -162,16 +163,16 @@ fn cut(kept: &Kept, range: Range) -> io::Result<Result<Piece, Fault>> {
         ));
     }
     Ok(Ok(Piece {
-        bytes: kept.read(start, (end - start) as usize)?,
+        bytes: stored.read(start, (end - start) as usize)?,
         offset: start,
         total,
     }))
 }
 
 /// The start of the character that `offset` is in; itself if that is no UTF-8.
-fn align(kept: &Kept, offset: u64) -> io::Result<u64> {
+fn align(stored: &StoredOutput, offset: u64) -> io::Result<u64> {
     let before = offset.min(3);
-    let bytes = kept.read(offset - before, before as usize + 1)?;
+    let bytes = stored.read(offset - before, before as usize + 1)?;
     let continues = |byte: u8| byte & 0xc0 == 0x80;
     if bytes.len() as u64 <= before {
         return Ok(offset);
@@ -187,11 +188,11 @@ fn align(kept: &Kept, offset: u64) -> io::Result<u64> {
 }
 
 /// Where the lines from `first` to `last` are, both counted from 1.
-fn lines(kept: &Kept, first: u64, last: u64) -> io::Result<(u64, u64)> {
+fn lines(stored: &StoredOutput, first: u64, last: u64) -> io::Result<(u64, u64)> {
     let (mut line, mut at) = (1, 0);
     let mut start = if first == 1 { Some(0) } else { None };
     loop {
-        let piece = kept.read(at, 1 << 20)?;
+        let piece = stored.read(at, 1 << 20)?;
         if piece.is_empty() {
             return Ok((start.unwrap_or(at), at));
         }
@@ -230,25 +231,25 @@ mod tests {
     use super::*;
     use crate::store::Spool;
 
-    fn kept(text: &str) -> Kept {
+    fn stored(text: &str) -> StoredOutput {
         let mut spool = Spool::default();
         spool.add(text.as_bytes());
         spool.finish().unwrap()
     }
 
-    fn read(kept: &Kept, query: &str) -> String {
-        let piece = cut(kept, parse_range(query).unwrap()).unwrap().unwrap();
+    fn read(stored: &StoredOutput, query: &str) -> String {
+        let piece = cut(stored, parse_range(query).unwrap()).unwrap().unwrap();
         String::from_utf8(piece.bytes).unwrap()
     }
 
     #[test]
     fn ranges_that_meet_make_the_whole_and_cut_no_character() {
         let text = "aé€😀z".repeat(5);
-        let kept = kept(&text);
+        let stored = stored(&text);
         for step in 1..9 {
             let mut all = String::new();
             for offset in (0..text.len()).step_by(step) {
-                all += &read(&kept, &format!("offset={offset}&length={step}"));
+                all += &read(&stored, &format!("offset={offset}&length={step}"));
             }
             assert_eq!(all, text, "in steps of {step}");
         }
@@ -256,12 +257,12 @@ mod tests {
 
     #[test]
     fn lines_are_counted_from_one_and_both_ends_count() {
-        let kept = kept("one\ntwo\nthree\nfour");
-        assert_eq!(read(&kept, "lines=2-3"), "two\nthree\n");
-        assert_eq!(read(&kept, "lines=1"), "one\n");
-        assert_eq!(read(&kept, "lines=4-"), "four");
-        assert_eq!(read(&kept, "lines=9-12"), "");
-        assert_eq!(read(&kept, ""), "one\ntwo\nthree\nfour");
+        let stored = stored("one\ntwo\nthree\nfour");
+        assert_eq!(read(&stored, "lines=2-3"), "two\nthree\n");
+        assert_eq!(read(&stored, "lines=1"), "one\n");
+        assert_eq!(read(&stored, "lines=4-"), "four");
+        assert_eq!(read(&stored, "lines=9-12"), "");
+        assert_eq!(read(&stored, ""), "one\ntwo\nthree\nfour");
     }
 
     #[test]

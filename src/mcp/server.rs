@@ -22,6 +22,7 @@ use super::objects::Catalog;
 use super::questions::Questions;
 use super::session::{OpenCall, Session};
 use super::shape::shape;
+use crate::caller::Caller;
 
 /// Requests that one stdio process or HTTP session may have open.
 const MOST_OPEN: usize = 1024;
@@ -44,6 +45,8 @@ impl Identity {
 /// Where a message came from, and where messages for it go.
 #[derive(Clone)]
 pub struct Peer {
+    /// Who sent it, as far as the transport knows.
+    pub caller: Caller,
     pub session: Arc<Session>,
     pub way: Way,
     pub out: Outbox,

@@ -21,6 +21,7 @@ use super::era::Way;
 use super::message::{self, Fault, Garbled, Message};
 use super::server::{Peer, Server};
 use super::session::Session;
+use crate::caller::Caller;
 
 /// The longest line that is read; of a longer one the rest is passed over.
 const LONGEST_LINE: usize = 16 << 20;
@@ -61,6 +62,7 @@ pub async fn serve(
     });
 
     let peer = Peer {
+        caller: Caller::local(),
         session: Arc::new(Session::default()),
         way: Way::Stdio,
         out,

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::content_block;
@@ -14,6 +14,7 @@ use super::rate_limit::RateLimit;
 use super::request_state::Answers;
 use crate::mcp::{Change, Context, LogLevel};
 use crate::run::{OutputEvent, Stream};
+use crate::service::{Observer, Output};
 use crate::store::Spool;
 
 /// Several clients give up a call after 60 s without a word.
@@ -74,9 +75,15 @@ pub struct Collector<'a> {
     pub stop: oneshot::Sender<()>,
 }
 
-impl Collector<'_> {
+impl Observer for Collector<'_> {
+    type Heard = Collected;
+
+    fn waits(&self, waited: Duration) {
+        self.context.report_waiting(waited);
+    }
+
     /// Listens until the script's output ends.
-    pub async fn listen(self, mut events: mpsc::Receiver<OutputEvent>) -> Collected {
+    async fn hear(self, mut events: Output) -> Collected {
         let mut ear = Ear {
             collected: Collected::default(),
             name: self.name,

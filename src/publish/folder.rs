@@ -14,7 +14,8 @@ use tokio::net::unix::pipe;
 use tokio::task::spawn_blocking;
 
 use super::Shared;
-use crate::mcp::{Catalog, Runner, Server};
+use crate::mcp::{Catalog, Server};
+use crate::service::Service;
 use catalog::{Key, Scripts, changes, choose, is_free, is_same, offer, withdraw};
 use scan::scan;
 
@@ -33,8 +34,8 @@ pub struct Folder {
 
 impl Folder {
     /// Reads the folder. A script that cannot be published is complained about and left out.
-    pub fn open(path: &Path, runner: Arc<Runner>) -> io::Result<Self> {
-        let shared = Arc::new(Shared::new(runner));
+    pub fn open(path: &Path, service: Arc<Service>) -> io::Result<Self> {
+        let shared = Arc::new(Shared::new(service));
         Ok(Self {
             path: path.to_owned(),
             found: scan(path, &shared)?,

@@ -18,7 +18,7 @@ use super::request_state::{Answers, Binding};
 use crate::mcp::{Answer, Context, Fault};
 use crate::output::RunOutput;
 use crate::request::{AskedLimits, CellPath, InputFile, RequestError, RunRequest};
-use crate::run::Stdin;
+use crate::service::RunContext;
 
 /// How often one request may make a script ask.
 const MOST_ROUNDS: usize = 32;
@@ -169,12 +169,9 @@ impl Invocation<'_> {
                 std::future::pending().await
             }
         };
-        let hear = |events| listener.listen(events);
-        let runner = &self.shared.runner;
-        let (output, collected) = runner
-            .run_heard(request, Stdin::Empty, self.context, stopped, hear)
-            .await;
-        Ok((output, collected.unwrap_or_default()))
+        let run = RunContext::new(self.context.caller.clone(), listener).until(stopped);
+        let ran = self.shared.service.run(request, run).await;
+        Ok((ran.output, ran.heard))
     }
 
     fn request(&self, mark: &str, answers: &Answers) -> Result<RunRequest, RequestError> {

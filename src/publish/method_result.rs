@@ -7,9 +7,11 @@ use serde_json::{Map, Value, json};
 use super::collector::{Collected, Item, Role};
 use super::content_block::check_contents;
 use super::front_matter::FrontMatter;
-use crate::mcp::{Fault, Runner, ends, keep, output_uri};
+use crate::caller::Caller;
+use crate::mcp::{Fault, head_and_tail, output_uri};
 use crate::output::RunOutput;
 use crate::random::random_name;
+use crate::service::Service;
 
 /// Characters of standard error in an answer.
 const STDERR_BUDGET: usize = 8_000;
@@ -17,11 +19,12 @@ const STDERR_BUDGET: usize = 8_000;
 /// The result of `tools/call`.
 pub fn tool(
     (output, mut collected): (RunOutput, Collected),
-    runner: &Runner,
+    service: &Service,
+    caller: &Caller,
 ) -> Map<String, Value> {
     let failed = failed(&output, &collected);
     let whole = std::mem::take(&mut collected.whole);
-    let mut left = runner.settings().budget;
+    let mut left = service.settings().budget.stdout;
     let mut cut = 0;
     let mut content: Vec<Value> = Vec::new();
     for item in collected.items {
@@ -29,7 +32,7 @@ pub fn tool(
             Item::Block { block, .. } => block,
             Item::Text(bytes) => {
                 let Some(text) = words(&bytes) else { continue };
-                let text = match ends(&text, left) {
+                let text = match head_and_tail(&text, left) {
                     None => text,
                     Some((head, tail)) => {
                         cut += 1;
@@ -45,7 +48,7 @@ pub fn tool(
     if cut > 0 {
         let run = random_name();
         let kept = whole.finish();
-        if kept.is_ok_and(|kept| keep(runner.store(), &run, "stdout", kept)) {
+        if kept.is_ok_and(|kept| service.store_output(caller, &run, "stdout", kept)) {
             content.push(json!({
                 "type": "resource_link",
                 "uri": output_uri(&run, "stdout"),
@@ -163,7 +166,7 @@ fn failed(output: &RunOutput, collected: &Collected) -> Option<String> {
         ));
     };
     let own = output.stderr.trim();
-    let own = match ends(own, STDERR_BUDGET) {
+    let own = match head_and_tail(own, STDERR_BUDGET) {
         None => own.to_owned(),
         Some((head, tail)) => format!("{head}\n[... left out ...]\n{tail}"),
     };

@@ -104,9 +104,11 @@ impl Tool for Script {
                 return Ok(Answer::Complete(Map::new()));
             };
             Ok(match self.call(arguments, None, context).await? {
-                Ended::Ran(ran) => {
-                    Answer::Complete(method_result::tool(*ran, &self.0.shared.runner))
-                }
+                Ended::Ran(ran) => Answer::Complete(method_result::tool(
+                    *ran,
+                    &self.0.shared.service,
+                    &context.caller,
+                )),
                 Ended::Asks(answer) => answer,
                 Ended::Failed(why) => Answer::Complete(method_result::failure(&why)),
             })

@@ -43,6 +43,14 @@ pub struct Captured {
 }
 
 impl Captured {
+    /// How many bytes from the beginning of a stream are kept whatever follows.
+    pub const HEAD: usize = HEAD;
+
+    /// Those bytes; fewer if there were fewer.
+    pub fn head(&self) -> &[u8] {
+        &self.head
+    }
+
     /// Several streams one after the other, as far as they were kept.
     pub fn joined<const N: usize>(streams: [&Self; N]) -> Self {
         let mut joined = Self::default();

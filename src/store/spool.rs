@@ -1,7 +1,7 @@
 //! Bytes of unknown number: in memory while they are few, then in a file.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 
 use rustix::fs::{Mode, OFlags, open};
@@ -9,21 +9,36 @@ use rustix::fs::{Mode, OFlags, open};
 /// How many bytes stay in memory.
 const IN_MEMORY: usize = 256 << 10;
 
-/// A stream on its way to be kept.
+/// A stream on its way to be stored.
 #[derive(Default)]
 pub struct Spool {
+    /// How many of its first bytes are held elsewhere, and not here.
+    elsewhere: u64,
     start: Vec<u8>,
     file: Option<File>,
+    /// Bytes of the stream, with those that are held elsewhere.
     len: u64,
     /// Set when the disk refused some of it: then none of it can be trusted.
     failed: Option<io::Error>,
 }
 
 impl Spool {
+    /// For a stream whose first bytes are held elsewhere and come with
+    /// [`finish_with`](Self::finish_with).
+    pub fn after(bytes: usize) -> Self {
+        Self {
+            elsewhere: bytes as u64,
+            ..Self::default()
+        }
+    }
+
     /// Adds bytes. Writes go to the page cache and take microseconds.
     pub fn add(&mut self, bytes: &[u8]) {
+        let elsewhere = self.elsewhere.saturating_sub(self.len);
         self.len += bytes.len() as u64;
-        if self.failed.is_some() {
+        let passed = bytes.len().min(elsewhere as usize);
+        let bytes = &bytes[passed..];
+        if bytes.is_empty() || self.failed.is_some() {
             return;
         }
         if self.file.is_none() && self.start.len() + bytes.len() <= IN_MEMORY {
@@ -37,22 +52,37 @@ impl Spool {
         }
     }
 
-    pub fn finish(self) -> io::Result<Kept> {
-        match self.failed {
-            Some(error) => Err(error),
-            None => Ok(Kept {
-                content: match self.file {
-                    Some(file) => Content::File(file),
-                    None => Content::Memory(self.start),
-                },
-                len: self.len,
-            }),
+    pub fn finish(self) -> io::Result<StoredOutput> {
+        self.finish_with(&[])
+    }
+
+    /// The whole stream, with the bytes from its beginning that were not added here.
+    pub fn finish_with(self, beginning: &[u8]) -> io::Result<StoredOutput> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        match self.file {
+            None => {
+                let bytes = [beginning, &self.start].concat();
+                Ok(StoredOutput {
+                    len: bytes.len() as u64,
+                    content: Content::Memory(bytes),
+                })
+            }
+            Some(file) => {
+                file.write_all_at(beginning, 0)?;
+                Ok(StoredOutput {
+                    len: self.len,
+                    content: Content::File(file),
+                })
+            }
         }
     }
 
     fn spill(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.file.is_none() {
             let mut file = nameless_file()?;
+            file.seek(SeekFrom::Start(self.elsewhere))?;
             file.write_all(&std::mem::take(&mut self.start))?;
             self.file = Some(file);
         }
@@ -63,8 +93,8 @@ impl Spool {
     }
 }
 
-/// A stream that is kept. Never changes.
-pub struct Kept {
+/// A stream that is stored. Never changes.
+pub struct StoredOutput {
     content: Content,
     len: u64,
 }
@@ -74,7 +104,7 @@ enum Content {
     File(File),
 }
 
-impl Kept {
+impl StoredOutput {
     pub fn len(&self) -> u64 {
         self.len
     }
@@ -136,13 +166,33 @@ mod tests {
             let all: Vec<u8> = (0..size).map(|at| (at % 251) as u8).collect();
             let mut spool = Spool::default();
             all.chunks(10_000).for_each(|chunk| spool.add(chunk));
-            let kept = spool.finish().unwrap();
-            assert_eq!(kept.len(), size as u64);
-            assert_eq!(kept.read(0, usize::MAX).unwrap(), all);
+            let stored = spool.finish().unwrap();
+            assert_eq!(stored.len(), size as u64);
+            assert_eq!(stored.read(0, usize::MAX).unwrap(), all);
             let middle = size / 2;
-            let range = kept.read(middle as u64, 7).unwrap();
+            let range = stored.read(middle as u64, 7).unwrap();
             assert_eq!(range, all[middle..size.min(middle + 7)]);
-            assert!(kept.read(size as u64 + 5, 7).unwrap().is_empty());
+            assert!(stored.read(size as u64 + 5, 7).unwrap().is_empty());
+        }
+    }
+
+    #[test]
+    fn a_beginning_that_is_held_elsewhere_is_not_held_twice_and_comes_back_in_its_place() {
+        for (held, size) in [
+            (10, 4),
+            (10, 10),
+            (10, 30),
+            (IN_MEMORY, IN_MEMORY),
+            (IN_MEMORY, 5 * IN_MEMORY),
+        ] {
+            let all: Vec<u8> = (0..size).map(|at| (at % 251) as u8).collect();
+            let mut spool = Spool::after(held);
+            all.chunks(7000).for_each(|chunk| spool.add(chunk));
+            assert!(spool.start.len() <= size.saturating_sub(held));
+            assert_eq!(spool.file.is_some(), size > held + IN_MEMORY);
+            let stored = spool.finish_with(&all[..held.min(size)]).unwrap();
+            assert_eq!(stored.len(), size as u64);
+            assert_eq!(stored.read(0, usize::MAX).unwrap(), all);
         }
     }
 }

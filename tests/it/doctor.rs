@@ -204,7 +204,7 @@ fn where_no_cell_can_be_made_the_setting_that_forbids_it_is_named() {
         };
         let report = host.doctor();
         assert_eq!(report.code, Some(125), "{}", report.text);
-        assert_eq!(report.isolation(), "none: no cell can be made");
+        assert_eq!(report.isolation(), "none: no sandbox can be made");
         assert_eq!(report.state_of("cell"), "failed");
         let mend = report.mend_of("cell");
         let command = format!("`sysctl -w user.max_{kind}_namespaces=");

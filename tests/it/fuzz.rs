@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use hotcell::caller::Caller;
 use hotcell::mcp::{
     Answer, Arguments, Boxed, Catalog, Context, Fault, Identity, Message, Outbox, Peer, Server,
     Session, Tool, Way, parse,
@@ -85,6 +86,7 @@ fn whatever_comes_in_is_read_and_answered_without_harm() {
                 requests += 1;
                 let id = request.id.to_string();
                 let peer = Peer {
+                    caller: Caller::local(),
                     session: session.clone(),
                     way: ways[round as usize % ways.len()].clone(),
                     out: out.clone(),

@@ -3,33 +3,33 @@
 use std::io::Write;
 use std::process::{Command, ExitCode};
 
-use crate::cli::{BAD_INPUT, OUR_FAILURE, complain, told};
+use crate::cli::{BAD_INPUT, OUR_FAILURE, print_error, print_note, with_causes};
 use crate::engine::Engine;
 use crate::language::{Definition, Runtime, UnsupportedPlatform};
 use crate::runtimes::{self, Bar, FetchError, Order, RuntimesFolder, Wanted};
 
 #[derive(clap::Subcommand)]
 pub enum Change {
-    /// Fetch a runtime for a language into your own data folder
+    /// Download a runtime for a language into your data folder
     Add(Add),
-    /// Remove a runtime that was fetched
+    /// Remove a runtime that was downloaded
     Remove {
-        /// The language's id or another name of it
+        /// The language, by its id or another of its names
         language: String,
     },
 }
 
 #[derive(clap::Args)]
 pub struct Add {
-    /// The language's id or another name of it
+    /// The language, by its id or another of its names
     language: String,
-    /// The recipe, where there are several
+    /// Which runtime to download, where a language has several
     #[arg(long, value_name = "NAME")]
     recipe: Option<String>,
-    /// Fetch it although this machine has one, and use it before that
+    /// Download one even if this machine has one already, and use it first
     #[arg(long)]
     prefer: bool,
-    /// Install the system's package with apt instead; for root
+    /// Install the system's package with apt instead (as root)
     #[arg(long, conflicts_with_all = ["recipe", "prefer"])]
     apt: bool,
 }
@@ -42,7 +42,7 @@ pub fn main(change: &Change, engine: &Engine) -> ExitCode {
     let definition = match engine.registry().find(name) {
         Ok(definition) => definition,
         Err(error) => {
-            complain(&error.to_string(), error.hint().as_deref());
+            print_error(&error.to_string(), error.hint().as_deref());
             return BAD_INPUT.into();
         }
     };
@@ -58,13 +58,13 @@ pub fn main(change: &Change, engine: &Engine) -> ExitCode {
         }
         Err(FetchError::NoRecipe(_)) => no_recipe(definition, engine),
         Err(error) => {
-            complain(&told(&error), error.hint().as_deref());
+            print_error(&with_causes(&error), error.hint().as_deref());
             OUR_FAILURE.into()
         }
     }
 }
 
-/// Says where else the language may come from, in the words that a run would be refused with.
+/// Says where else the language may come from, as a run that is refused does.
 fn no_recipe(definition: &Definition, engine: &Engine) -> ExitCode {
     let id = &definition.id;
     let (message, hint) = match UnsupportedPlatform::check(definition) {
@@ -75,7 +75,7 @@ fn no_recipe(definition: &Definition, engine: &Engine) -> ExitCode {
             (format!("there is no recipe for `{id}`"), hint)
         }
     };
-    complain(&message, hint.as_deref());
+    print_error(&message, hint.as_deref());
     OUR_FAILURE.into()
 }
 
@@ -134,7 +134,7 @@ fn add(asked: &Add, definition: &Definition, engine: &Engine) -> Result<String, 
     })
 }
 
-/// What runs the language already, unless that only stands in for the real thing.
+/// What runs the language already, unless that is only a built-in substitute.
 fn satisfied(definition: &Definition, engine: &Engine) -> Option<Runtime> {
     let found = Runtime::find(definition, engine.surroundings()).ok()?;
     let first = definition.commands().first()?;
@@ -165,16 +165,16 @@ fn apt(definition: &Definition, engine: &Engine) -> ExitCode {
         let missing = Runtime::find(definition, engine.surroundings()).err();
         let hint = missing.and_then(|missing| missing.hint());
         let message = format!("`{}` has no package for apt", definition.id);
-        complain(&message, hint.as_deref());
+        print_error(&message, hint.as_deref());
         return BAD_INPUT.into();
     };
     let command = format!("apt-get install -y --no-install-recommends {packages}");
     if !rustix::process::geteuid().is_root() {
         let hint = format!("Run `{command}` as root, or leave --apt out.");
-        complain("only root can install packages", Some(&hint));
+        print_error("only root can install packages", Some(&hint));
         return BAD_INPUT.into();
     }
-    complain(&format!("running {command}"), None);
+    print_note(&format!("running {command}"));
     let mut words = command.split_whitespace();
     let program = words.next().unwrap_or_default();
     let status = Command::new(program)
@@ -184,14 +184,14 @@ fn apt(definition: &Definition, engine: &Engine) -> ExitCode {
     match status {
         Ok(status) if status.success() => ExitCode::SUCCESS,
         Ok(status) => {
-            complain(
+            print_error(
                 &format!("apt-get ended with {status}"),
                 Some("Run `apt-get update` and try again."),
             );
             OUR_FAILURE.into()
         }
         Err(error) => {
-            complain(&format!("apt-get did not start: {error}"), None);
+            print_error(&format!("apt-get did not start: {error}"), None);
             OUR_FAILURE.into()
         }
     }

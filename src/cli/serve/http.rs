@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::Arguments;
-use crate::cli::{BAD_INPUT, OUR_FAILURE, complain};
+use crate::cli::{BAD_INPUT, OUR_FAILURE, print_error, print_note};
 use crate::http::{Listener, Names, Settings, Token, TokenError};
 use crate::mcp::Server;
 
@@ -22,10 +22,10 @@ pub async fn serve(
     arguments: &Arguments,
     stop: impl Future<Output = ()>,
 ) -> ExitCode {
-    // The server that is stood in for has no token, and its clients send none.
+    // The server that `--as` names has no token, and its clients send none.
     let open = arguments.no_auth || (arguments.transport.is_some() && !names_token(arguments));
     if open && !address.ip().is_loopback() {
-        complain(
+        print_error(
             &format!("`--no-auth` on {address} would let anybody on the network run code"),
             Some("Leave `--no-auth` out, or serve on 127.0.0.1."),
         );
@@ -37,7 +37,7 @@ pub async fn serve(
         match find_token(arguments) {
             Ok((token, origin)) => (Some(token), origin),
             Err(error) => {
-                complain(&error.to_string(), error.hint().as_deref());
+                print_error(&error.to_string(), error.hint().as_deref());
                 return BAD_INPUT.into();
             }
         }
@@ -45,7 +45,7 @@ pub async fn serve(
     let listener = match Listener::bind(address).await {
         Ok(listener) => listener,
         Err(error) => {
-            complain(&format!("cannot listen on {address}: {error}"), None);
+            print_error(&format!("cannot listen on {address}: {error}"), None);
             return OUR_FAILURE.into();
         }
     };
@@ -64,7 +64,7 @@ pub async fn serve(
     let settings = Settings {
         token,
         names,
-        sessions: arguments.stand_in.is_none(),
+        sessions: arguments.compat.is_none(),
     };
     listener.serve(server.clone(), settings, stop).await;
     ExitCode::SUCCESS
@@ -74,7 +74,7 @@ enum Origin {
     None,
     Variable,
     File(PathBuf),
-    /// Nowhere to keep it: it is as old as this process.
+    /// There is no folder to store it in: it ends with this process.
     Memory,
 }
 
@@ -111,21 +111,20 @@ fn state_folder() -> Option<PathBuf> {
 /// Says on standard error how a client gets here.
 fn introduce(listener: &Listener, token: Option<&Token>, origin: &Origin) {
     let url = listener.url();
-    complain(&format!("serving MCP at {url}"), None);
+    print_note(&format!("serving MCP at {url}"));
     let mut entry = json!({ "type": "http", "url": url });
     match token {
-        None => complain(
+        None => print_note(
             "warning: without a token every program and user of this machine may run code here",
-            None,
         ),
         Some(token) => {
             match origin {
                 Origin::File(file) => {
-                    complain(&format!("the token is in {}", file.display()), None);
+                    print_note(&format!("the token is in {}", file.display()));
                 }
-                Origin::Variable => complain(&format!("the token is in ${VARIABLE}"), None),
+                Origin::Variable => print_note(&format!("the token is in ${VARIABLE}")),
                 Origin::Memory | Origin::None => {
-                    complain("the token is valid until this server ends", None);
+                    print_note("the token is valid until this server ends");
                 }
             }
             let bearer = format!("Bearer {}", token.reveal());
@@ -134,6 +133,6 @@ fn introduce(listener: &Listener, token: Option<&Token>, origin: &Origin) {
     }
     let configuration = json!({ "mcpServers": { "hotcell": entry } });
     if let Ok(text) = serde_json::to_string_pretty(&configuration) {
-        complain(&format!("for a client's configuration:\n{text}"), None);
+        print_note(&format!("for a client's configuration:\n{text}"));
     }
 }

@@ -1,8 +1,6 @@
 //! That server's variables, as grants of ours.
 
-use jail::{Access, Mount};
-
-use crate::request::{Network, RequestError, check_mount, check_variable};
+use crate::request::{Access, Mount, Network, RequestError, check_mount, check_variable};
 
 /// One of the tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use crate::request::{
     parse_duration,
 };
 use crate::run::Stdin;
-use crate::store::Store;
+use crate::store::CallerOutputs;
 
 pub struct Params {
     pub request: RunRequest,
@@ -32,7 +32,8 @@ const KNOWN: [&str; 9] = [
 ];
 
 impl Params {
-    pub fn read(mut arguments: Arguments, store: &Store) -> Result<Self, Misfit> {
+    /// Reads them; `outputs` are those that the caller may use as files.
+    pub fn read(mut arguments: Arguments, outputs: CallerOutputs<'_>) -> Result<Self, Misfit> {
         if let Some(unknown) = arguments.keys().find(|key| !KNOWN.contains(&key.as_str())) {
             let unknown: String = unknown.chars().take(40).collect();
             return Err(Misfit {
@@ -55,7 +56,7 @@ impl Params {
         }
         request = request.args(words("args", take("args"))?).map_err(misfit)?;
         request = request
-            .files(files(take("files"), store)?)
+            .files(files(take("files"), outputs)?)
             .map_err(misfit)?;
         request = request
             .packages(packages(take("packages"))?)
@@ -175,7 +176,7 @@ fn timeout(value: Option<Value>) -> Result<Option<Duration>, Misfit> {
     }
 }
 
-fn files(value: Option<Value>, store: &Store) -> Result<Vec<InputFile>, Misfit> {
+fn files(value: Option<Value>, outputs: CallerOutputs<'_>) -> Result<Vec<InputFile>, Misfit> {
     let entries = match value {
         None => return Ok(Vec::new()),
         Some(Value::Object(entries)) => entries,
@@ -184,13 +185,13 @@ fn files(value: Option<Value>, store: &Store) -> Result<Vec<InputFile>, Misfit> 
     let mut files = Vec::new();
     for (path, content) in entries {
         let cell_path = CellPath::parse(&path).map_err(|error| misfit(error.into()))?;
-        let bytes = content_of(&path, content, store)?;
+        let bytes = content_of(&path, content, outputs)?;
         files.push(InputFile::from_bytes(cell_path, bytes));
     }
     Ok(files)
 }
 
-fn content_of(path: &str, content: Value, store: &Store) -> Result<Vec<u8>, Misfit> {
+fn content_of(path: &str, content: Value, outputs: CallerOutputs<'_>) -> Result<Vec<u8>, Misfit> {
     let name = format!("files[{path:?}]");
     let member = |key: &str| content.get(key).and_then(Value::as_str);
     if let Value::String(text) = content {
@@ -206,7 +207,7 @@ fn content_of(path: &str, content: Value, store: &Store) -> Result<Vec<u8>, Misf
             "text, or an object with `base64`, or one with the `uri` of an earlier output",
         ));
     };
-    match outputs::whole(store, uri) {
+    match outputs::whole(outputs, uri) {
         Some(Ok(bytes)) => Ok(bytes),
         Some(Err(error)) => Err(Misfit {
             message: format!("cannot read `{uri}`: {error}"),

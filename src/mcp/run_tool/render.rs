@@ -3,49 +3,35 @@
 //! Clients show one or the other, so each is complete alone. What is too long is
 //! kept whole in the store, and both say where.
 
-use std::sync::Arc;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::{Ran, Runner};
 use crate::mcp::outputs;
 use crate::output::{ErrorOutput, RunOutput};
-use crate::random::random_name;
-use crate::store::{self, Spool, Store};
-
-/// Characters of standard error that an answer may hold.
-const STDERR_BUDGET: usize = 8_000;
+use crate::service::{Budget, LongStream, Ran};
 
 /// The members of a `tools/call` result.
-pub fn render(ran: Ran, runner: &Runner) -> Map<String, Value> {
-    render_as(ran, runner, text)
+pub fn render(ran: Ran, budget: Budget) -> Map<String, Value> {
+    render_as(ran, budget, text)
 }
 
 /// The same with another text for the reader.
 pub fn render_as(
     ran: Ran,
-    runner: &Runner,
+    budget: Budget,
     text: impl FnOnce(&RunOutput, &[Link]) -> String,
 ) -> Map<String, Value> {
-    let Ran {
-        mut output,
-        recorded,
-    } = ran;
+    let mut output = ran.output;
     if let Some(error) = &mut output.error {
         error.hint = hint(error);
     }
-    let budget = runner.settings().budget;
-    let mut kept = Kept {
-        run: random_name(),
-        links: Vec::new(),
-        runner,
-    };
-    kept.shorten(&mut output, "stdout", budget, recorded.stdout);
-    kept.shorten(&mut output, "stderr", STDERR_BUDGET, recorded.stderr);
+    let long = ran.long.iter();
+    let links: Vec<Link> = long
+        .filter_map(|long| shorten(&mut output, long, budget))
+        .collect();
 
-    let mut content = vec![json!({ "type": "text", "text": text(&output, &kept.links) })];
+    let mut content = vec![json!({ "type": "text", "text": text(&output, &links) })];
     content.extend(output.image.as_ref().map(|image| {
         json!({
             "type": "image",
@@ -53,24 +39,17 @@ pub fn render_as(
             "data": STANDARD.encode(&image.data),
         })
     }));
-    content.extend(kept.links.iter().map(Link::to_value));
+    content.extend(links.iter().map(Link::to_value));
     let mut facts = serde_json::to_value(&output).unwrap_or_default();
     trim(&mut facts);
-    if !kept.links.is_empty() {
-        facts["run"] = kept.run.as_str().into();
+    if let Some(run) = ran.long.iter().find_map(|long| long.stored.as_deref()) {
+        facts["run"] = run.into();
     }
     Map::from_iter([
         ("content".to_owned(), content.into()),
         ("structuredContent".to_owned(), facts),
         ("isError".to_owned(), (output.status != "ok").into()),
     ])
-}
-
-/// The text of a stream, and the bytes that the program wrote.
-struct Kept<'a> {
-    run: String,
-    links: Vec<Link>,
-    runner: &'a Runner,
 }
 
 /// Where the whole of a stream can be read.
@@ -93,64 +72,31 @@ impl Link {
     }
 }
 
-impl Kept<'_> {
-    /// Cuts a stream to its budget and keeps the whole of it.
-    fn shorten(
-        &mut self,
-        output: &mut RunOutput,
-        stream: &'static str,
-        budget: usize,
-        spool: Spool,
-    ) {
-        let text = match stream {
-            "stdout" => &mut output.stdout,
-            _ => &mut output.stderr,
-        };
-        let Some((head, tail)) = ends(text, budget) else {
-            return;
-        };
-        let whole = spool.finish();
-        let total = whole.as_ref().map_or(text.len() as u64, |kept| kept.len());
-        let uri = outputs::uri(&self.run, stream);
-        let store = self.runner.store();
-        let kept = whole.is_ok_and(|whole| keep(store, &self.run, stream, whole));
-        let shown = (head.len() + tail.len()) as u64;
-        let rest = if kept {
-            format!("all of it: {uri}")
-        } else {
-            "the rest could not be kept".to_owned()
-        };
-        let left_out = total.saturating_sub(shown);
-        *text = format!("{head}\n[... {left_out} of {total} bytes left out; {rest} ...]\n{tail}");
-        output.truncated.insert(stream, total);
-        if kept {
-            self.links.push(Link {
-                uri,
-                stream,
-                bytes: total,
-            });
-        }
-    }
-}
-
-/// Keeps a stream, and lets go of it when its time is over even if nobody ever asks
-/// again; false if it is too large.
-pub fn keep(store: &Arc<Store>, run: &str, stream: &'static str, whole: store::Kept) -> bool {
-    if !store.keep(run, stream, whole) {
-        return false;
-    }
-    let (store, time) = (Arc::downgrade(store), store.retention().time);
-    tokio::spawn(async move {
-        tokio::time::sleep(time).await;
-        if let Some(store) = store.upgrade() {
-            store.forget_old();
-        }
+/// Cuts a stream to its budget; the link to the whole of it, if that is stored.
+fn shorten(output: &mut RunOutput, long: &LongStream, budget: Budget) -> Option<Link> {
+    let (text, budget) = match long.name {
+        "stdout" => (&mut output.stdout, budget.stdout),
+        _ => (&mut output.stderr, budget.stderr),
+    };
+    let (head, tail) = head_and_tail(text, budget)?;
+    let link = long.stored.as_ref().map(|run| Link {
+        uri: outputs::uri(run, long.name),
+        stream: long.name,
+        bytes: long.bytes,
     });
-    true
+    let rest = match &link {
+        Some(link) => format!("all of it: {}", link.uri),
+        None => "the rest could not be kept".to_owned(),
+    };
+    let total = long.bytes;
+    let left_out = total.saturating_sub((head.len() + tail.len()) as u64);
+    *text = format!("{head}\n[... {left_out} of {total} bytes left out; {rest} ...]\n{tail}");
+    output.truncated.insert(long.name, total);
+    link
 }
 
 /// The first three quarters of `budget` characters and the last quarter; none if all fits.
-pub fn ends(text: &str, budget: usize) -> Option<(&str, &str)> {
+pub fn head_and_tail(text: &str, budget: usize) -> Option<(&str, &str)> {
     // A text has at most as many characters as bytes.
     if text.len() <= budget || text.chars().count() <= budget {
         return None;
@@ -249,9 +195,9 @@ mod tests {
 
     #[test]
     fn what_fits_is_left_alone_and_of_more_both_ends_stay() {
-        assert_eq!(ends("12345678", 8), None);
-        assert_eq!(ends("éééééééé", 8), None);
-        assert_eq!(ends("123456789", 8), Some(("123456", "89")));
-        assert_eq!(ends("ééééééééé", 8), Some(("éééééé", "éé")));
+        assert_eq!(head_and_tail("12345678", 8), None);
+        assert_eq!(head_and_tail("éééééééé", 8), None);
+        assert_eq!(head_and_tail("123456789", 8), Some(("123456", "89")));
+        assert_eq!(head_and_tail("ééééééééé", 8), Some(("éééééé", "éé")));
     }
 }

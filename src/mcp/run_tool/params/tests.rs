@@ -1,11 +1,14 @@
 use super::*;
+use crate::caller::Caller;
+use crate::store::Store;
 use serde_json::json;
 
 fn read(arguments: Value) -> Result<Params, Misfit> {
     let Value::Object(arguments) = arguments else {
         panic!("not an object");
     };
-    Params::read(arguments, &Store::default())
+    let store = Store::default();
+    Params::read(arguments, store.of(&Caller::local()))
 }
 
 fn message(arguments: Value) -> String {

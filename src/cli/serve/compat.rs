@@ -1,22 +1,23 @@
-//! `hotcell serve --as`: standing in for another server, with its flags.
+//! `hotcell serve --as`: compatibility with another server, with its tools, flags and variables.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use super::{Arguments, complain};
+use super::Arguments;
+use crate::cli::print_note;
 use crate::mcp::{CODE_RUNNER_PORT, CodeRunnerMcpSettings, Identity};
 use crate::request::RequestError;
 
-/// A server that ours can be put in the place of.
+/// A server that ours can replace without a change to its clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum StandIn {
+pub enum Compat {
     /// mcp-server-code-runner: the tool `run-code`
     CodeRunner,
     /// code-runner-mcp: the tools `python-code-runner` and `javascript-code-runner`
     CodeRunnerMcp,
 }
 
-impl StandIn {
+impl Compat {
     pub fn identity(self) -> Identity {
         match self {
             Self::CodeRunner => Identity {
@@ -31,10 +32,8 @@ impl StandIn {
             },
         }
     }
-}
 
-impl StandIn {
-    /// Where that server was told to keep packages.
+    /// Where that server was configured to store packages.
     pub fn packages(self) -> Option<PathBuf> {
         match self {
             Self::CodeRunner => None,
@@ -46,20 +45,20 @@ impl StandIn {
     }
 }
 
-/// The variables of code-runner-mcp; what they say that cannot be done is told here.
+/// The variables of code-runner-mcp; prints what of them cannot be done.
 pub fn settings() -> Result<CodeRunnerMcpSettings, RequestError> {
     let variable = |name: &str| std::env::var(name).ok();
     let is_set = |name: &str| variable(name).is_some_and(|it| !it.is_empty() && it != "false");
     let settings = CodeRunnerMcpSettings::read(variable)?;
     if !is_set("SILENT") {
         for note in &settings.notes {
-            complain(note, None);
+            print_note(note);
         }
         if is_set("DEBUG") {
-            complain(
-                &format!("tools: {:?}; network: {}", settings.tools, settings.network),
-                None,
-            );
+            print_note(&format!(
+                "tools: {:?}; network: {}",
+                settings.tools, settings.network
+            ));
         }
     }
     Ok(settings)

@@ -1,14 +1,16 @@
-//! How many runs go on at a time, and how many wait.
+//! How many runs go on at a time, and how many may wait for their turn.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// A door with so many places behind it and so many before it.
+use crate::caller::Caller;
+
+/// Lets a bounded number of runs go on side by side, and a bounded number wait.
 pub struct Queue {
-    places: Arc<Semaphore>,
-    waiting: Arc<AtomicUsize>,
+    turns: Arc<Semaphore>,
+    waiting: AtomicUsize,
     size: QueueSize,
 }
 
@@ -39,48 +41,56 @@ pub struct QueueFull {
     pub waiting: usize,
 }
 
-/// A place to run in, until it is dropped.
-pub struct Place(#[expect(dead_code, reason = "held for its end")] OwnedSemaphorePermit);
+/// A caller's turn to run something, until it is dropped.
+pub struct Turn {
+    pub caller: Caller,
+    _permit: OwnedSemaphorePermit,
+}
 
 impl Queue {
     pub fn new(size: QueueSize) -> Self {
         Self {
-            places: Arc::new(Semaphore::new(size.running.max(1))),
-            waiting: Arc::default(),
+            turns: Arc::new(Semaphore::new(size.running.max(1))),
+            waiting: AtomicUsize::new(0),
             size,
         }
     }
 
-    /// Waits for a place, in the order of asking. Dropping the future leaves the queue.
-    pub async fn enter(&self) -> Result<Place, QueueFull> {
-        if let Ok(permit) = self.places.clone().try_acquire_owned() {
-            return Ok(Place(permit));
+    /// Waits for a turn, in the order of asking. Dropping the future leaves the queue.
+    pub async fn enter(&self, caller: Caller) -> Result<Turn, QueueFull> {
+        let turn = |permit| Turn {
+            caller,
+            _permit: permit,
+        };
+        if let Ok(permit) = self.turns.clone().try_acquire_owned() {
+            return Ok(turn(permit));
         }
         let full = QueueFull {
             running: self.size.running,
             waiting: self.size.waiting,
         };
         let waiting = Waiting::join(&self.waiting, self.size.waiting).ok_or(full)?;
-        let permit = self.places.clone().acquire_owned().await;
+        let permit = self.turns.clone().acquire_owned().await;
         drop(waiting);
         // The semaphore is never closed.
-        permit.map(Place).map_err(|_| full)
+        permit.map(turn).map_err(|_| full)
     }
 }
 
-struct Waiting(Arc<AtomicUsize>);
+/// One more that waits, until it is dropped.
+struct Waiting<'a>(&'a AtomicUsize);
 
-impl Waiting {
-    fn join(waiting: &Arc<AtomicUsize>, most: usize) -> Option<Self> {
+impl<'a> Waiting<'a> {
+    fn join(waiting: &'a AtomicUsize, most: usize) -> Option<Self> {
         let one_more = |now: usize| (now < most).then_some(now + 1);
         waiting
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more)
             .ok()
-            .map(|_| Self(waiting.clone()))
+            .map(|_| Self(waiting))
     }
 }
 
-impl Drop for Waiting {
+impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -97,17 +107,18 @@ mod tests {
             running: 1,
             waiting: 1,
         });
-        let first = queue.enter().await.unwrap();
-        let mut second = Box::pin(queue.enter());
+        let enter = || queue.enter(Caller::local());
+        let first = enter().await.unwrap();
+        let mut second = Box::pin(enter());
         let soon = Duration::from_millis(20);
         assert!(timeout(soon, &mut second).await.is_err());
-        assert!(queue.enter().await.is_err());
+        assert!(enter().await.is_err());
         drop(first);
         let second = second.await.unwrap();
         // One that gives up waiting leaves its place in the queue.
-        assert!(timeout(soon, queue.enter()).await.is_err());
-        assert!(timeout(soon, queue.enter()).await.is_err());
+        assert!(timeout(soon, enter()).await.is_err());
+        assert!(timeout(soon, enter()).await.is_err());
         drop(second);
-        assert!(queue.enter().await.is_ok());
+        assert!(enter().await.is_ok());
     }
 }

@@ -1,0 +1,114 @@
+//! The arguments of `hotcell serve`, and the settings that they make.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use super::compat::Compat;
+use crate::cli::RequirementArguments;
+use crate::engine::Trust;
+use crate::language::Tiers;
+use crate::request::{Network, RequestError, parse_count, parse_duration, parse_size};
+use crate::service::Settings;
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Serve over HTTP at this address instead of standard input and output
+    #[arg(long, value_name = "ADDRESS:PORT", group = "network")]
+    pub http: Option<SocketAddr>,
+    /// Read the token that HTTP clients must send from this file; a missing file is created
+    #[arg(long, value_name = "FILE", requires = "network")]
+    pub token_file: Option<PathBuf>,
+    /// Serve HTTP clients without a token; only on a loopback address
+    #[arg(long, requires = "network", conflicts_with = "token_file")]
+    pub no_auth: bool,
+    /// Accept HTTP requests whose Host header has this name (repeatable) [default: loopback names]
+    #[arg(long, value_name = "NAME", requires = "network")]
+    pub allow_host: Vec<String>,
+    /// Accept HTTP requests from web pages of this origin (repeatable) [default: our own]
+    #[arg(long, value_name = "ORIGIN", requires = "network")]
+    pub allow_origin: Vec<String>,
+    /// Publish the scripts in this folder as tools, prompts and resources
+    #[arg(long, value_name = "DIR")]
+    pub publish: Option<PathBuf>,
+    /// Be compatible with another server: offer its tools, take its flags, answer as it does
+    #[arg(long = "as", value_name = "SERVER")]
+    pub compat: Option<Compat>,
+    /// With --as code-runner: serve over `stdio` or `http` [default: stdio]
+    #[arg(
+        short,
+        long,
+        requires = "compat",
+        group = "network",
+        value_name = "TRANSPORT"
+    )]
+    pub transport: Option<String>,
+    /// With --as code-runner: the port for http [default: $PORT or 3088]
+    #[arg(short, long, requires = "compat", value_name = "PORT")]
+    pub port: Option<String>,
+    /// Run at most this many programs at a time [default: four for each processor]
+    #[arg(long, value_name = "COUNT")]
+    max_runs: Option<String>,
+    /// Let at most this many programs wait for their turn, and refuse the next [default: 256]
+    #[arg(long, value_name = "COUNT")]
+    max_queue: Option<String>,
+    /// Pre-started sandboxes kept ready for each runtime [default: 4]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(0..=64))]
+    pool: Option<u8>,
+    /// `shared`: pre-started runtimes are copies of one process, so that programs of different
+    /// callers see the same addresses and hash seeds; `separate`: each is started on its own
+    /// [default: shared, or separate with --no-auth]
+    #[arg(long, value_name = "TRUST", value_parser = ["shared", "separate"])]
+    trust: Option<String>,
+    /// Let calls ask for these hosts at most; `none` or `all` [default: the configuration's, or all]
+    #[arg(long = "network", value_name = "HOSTS")]
+    allow_network: Option<String>,
+    /// Store output that is too long for an answer for this time [default: 30m]
+    #[arg(long, value_name = "TIME")]
+    keep_output: Option<String>,
+    /// Store at most this much of such output, and drop the oldest first [default: 512m]
+    #[arg(long, value_name = "SIZE")]
+    keep_output_size: Option<String>,
+    #[command(flatten)]
+    requirement: RequirementArguments,
+}
+
+impl Arguments {
+    pub fn settings(&self, tiers: Tiers) -> Result<Settings, RequestError> {
+        let mut settings = Settings {
+            requirement: self.requirement.read(),
+            trust: self.trust(),
+            packages: self.compat.and_then(Compat::packages),
+            tiers,
+            ..Settings::default()
+        };
+        if let Some(count) = &self.max_runs {
+            settings.queue.running = parse_count(count)? as usize;
+        }
+        if let Some(count) = &self.max_queue {
+            settings.queue.waiting = parse_count(count)? as usize;
+        }
+        if let Some(size) = self.pool {
+            settings.pool = Some(size.into());
+        }
+        if let Some(hosts) = &self.allow_network {
+            settings.network = Some(Network::parse(hosts)?);
+        }
+        if let Some(time) = &self.keep_output {
+            settings.retention.time = parse_duration(time)?;
+        }
+        if let Some(bytes) = &self.keep_output_size {
+            settings.retention.bytes = parse_size(bytes)?;
+        }
+        Ok(settings)
+    }
+
+    fn trust(&self) -> Trust {
+        // Without a token nobody knows who calls.
+        let is_open = self.no_auth || self.transport.as_deref() == Some("http");
+        match self.trust.as_deref() {
+            Some("separate") => Trust::Separate,
+            None if is_open => Trust::Separate,
+            _ => Trust::Shared,
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! The signals that ask this process to end.
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Waits for Ctrl-C, `SIGTERM` or `SIGHUP`. They are caught from this call on.
+pub fn asked_to_end() -> impl Future<Output = ()> {
+    let kinds = [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+    ];
+    let mut signals = kinds.map(|kind| signal(kind).ok());
+    async move {
+        let [interrupt, terminate, hangup] = &mut signals;
+        tokio::select! {
+            () = received(interrupt) => {}
+            () = received(terminate) => {}
+            () = received(hangup) => {}
+        }
+    }
+}
+
+async fn received(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,167 @@
+//! What every surface calls: MCP, HTTP, the command line and the library.
+//!
+//! It owns what runs share in one process: the engine, the queue, the stored output and the
+//! upstream servers. A surface brings a request and who asked, and an [`Observer`] that is told
+//! what happens meanwhile. Nothing here knows a protocol, a flag or how an answer looks.
+
+mod observer;
+mod queue;
+mod run;
+mod settings;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use tokio::sync::Notify;
+
+use crate::caller::Caller;
+use crate::engine::{Engine, Rejected};
+use crate::plan::RunPlan;
+use crate::request::RunRequest;
+use crate::store::{CallerOutputs, Store, StoredOutput};
+use crate::upstream::UpstreamServers;
+
+pub use observer::{HEARTBEAT, Observer, Output};
+pub use queue::{QueueFull, QueueSize};
+pub use run::{LongStream, Ran, RunContext};
+pub use settings::{Budget, Settings};
+
+use queue::Queue;
+
+/// Runs programs for callers. Cheap to make: nothing is looked for before the first run.
+pub struct Service {
+    engine: OnceLock<Engine>,
+    queue: Queue,
+    settings: Settings,
+    store: Arc<Store>,
+    is_warming: AtomicBool,
+    /// Notified when the first client is there.
+    first_client: Notify,
+}
+
+impl Service {
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            engine: OnceLock::new(),
+            queue: Queue::new(settings.queue),
+            store: Arc::new(Store::new(settings.retention)),
+            settings,
+            is_warming: AtomicBool::new(false),
+            first_client: Notify::new(),
+        }
+    }
+
+    /// With an engine that is there already, and not made as the settings say.
+    pub fn with_engine(engine: Engine, settings: Settings) -> Self {
+        Self {
+            engine: engine.into(),
+            ..Self::new(settings)
+        }
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The engine, made at the first call. May read files.
+    pub fn engine(&self) -> &Engine {
+        self.engine.get_or_init(|| self.settings.engine())
+    }
+
+    /// Ends with the process, which does not wait for what the kernel cleans up behind it.
+    pub fn leave(self) {
+        if let Some(engine) = self.engine.into_inner() {
+            engine.leave();
+        }
+    }
+
+    /// Resolves a request, and runs and downloads nothing. Blocks.
+    pub fn plan(&self, request: RunRequest) -> Result<RunPlan, Rejected> {
+        self.engine().plan(request)
+    }
+
+    /// Resolves a request that is about to run: what it takes to plan it is found, and fetched where that is allowed. Blocks.
+    pub fn prepare(&self, request: RunRequest) -> Result<RunPlan, Rejected> {
+        self.engine().prepare(request)
+    }
+
+    /// A client is there and may call soon: fills the warm pools, once and behind the caller,
+    /// and lets the upstream servers start.
+    pub fn welcome(self: &Arc<Self>) {
+        if self.is_warming.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        self.first_client.notify_one();
+        let this = self.clone();
+        tokio::spawn(async move {
+            let planner = this.clone();
+            let plans = tokio::task::spawn_blocking(move || planner.engine().warm_plans()).await;
+            for plan in plans.into_iter().flatten() {
+                // A run that finds no pre-started sandbox gets one of its own.
+                let _ = this.engine().prestart(&plan);
+            }
+        });
+    }
+
+    /// The tools of the upstream servers as text, one line each; none without such servers,
+    /// and none before they have been looked up.
+    pub fn upstream_catalogue(&self) -> Option<String> {
+        let servers = self.known_upstream().filter(|it| !it.all().is_empty())?;
+        Some(servers.catalogue())
+    }
+
+    /// Starts the upstream servers once a client is there, and calls `changed` whenever their
+    /// tools are others than before. Ends at once if there are no such servers.
+    pub async fn follow_upstream(self: &Arc<Self>, changed: impl Fn()) {
+        self.first_client.notified().await;
+        let this = self.clone();
+        let has_some = move || this.engine().servers().is_ok_and(|it| !it.all().is_empty());
+        if !matches!(tokio::task::spawn_blocking(has_some).await, Ok(true)) {
+            return;
+        }
+        let Some(servers) = self.known_upstream() else {
+            return;
+        };
+        let mut before = String::new();
+        loop {
+            servers.discover().await;
+            let now = servers.catalogue();
+            if now != before {
+                changed();
+                before = now;
+            }
+            servers.changed().await;
+        }
+    }
+
+    fn known_upstream(&self) -> Option<&UpstreamServers> {
+        self.engine.get()?.servers().ok()
+    }
+
+    /// The stored outputs that this caller may read.
+    pub fn outputs<'a>(&'a self, caller: &'a Caller) -> CallerOutputs<'a> {
+        self.store.of(caller)
+    }
+
+    /// Stores a stream, and lets go of it when its time is over even if nobody ever asks
+    /// again; false if it is too large.
+    pub fn store_output(
+        &self,
+        caller: &Caller,
+        run: &str,
+        stream: &'static str,
+        output: StoredOutput,
+    ) -> bool {
+        if !self.store.of(caller).insert(run, stream, output) {
+            return false;
+        }
+        let (store, time) = (Arc::downgrade(&self.store), self.settings.retention.time);
+        tokio::spawn(async move {
+            tokio::time::sleep(time).await;
+            if let Some(store) = store.upgrade() {
+                store.remove_expired();
+            }
+        });
+        true
+    }
+}

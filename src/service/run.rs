@@ -1,0 +1,273 @@
+//! One run from its request to its result: its turn, its plan, its output.
+
+use std::future::{Future, Pending, pending};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::Service;
+use super::observer::{HEARTBEAT, Observer, Output, Recorder};
+use super::queue::{QueueFull, Turn};
+use crate::caller::Caller;
+use crate::engine::{Rejected, RunResult, StartError};
+use crate::output::RunOutput;
+use crate::packages::{PackagePlan, Readied};
+use crate::plan::RunPlan;
+use crate::random::random_name;
+use crate::request::RunRequest;
+use crate::run::{Captured, Stdin, Stream, Surface};
+use crate::store::StoredOutput;
+
+/// Who asks for a run, and what they have to do with it while it goes on.
+pub struct RunContext<O, S = Pending<()>> {
+    pub caller: Caller,
+    /// What the program reads.
+    pub stdin: Stdin,
+    pub observer: O,
+    /// Ends the program when it ends.
+    pub stop: S,
+}
+
+impl<O> RunContext<O> {
+    /// A run that reads nothing and is not stopped.
+    pub fn new(caller: Caller, observer: O) -> Self {
+        Self {
+            caller,
+            stdin: Stdin::Empty,
+            observer,
+            stop: pending(),
+        }
+    }
+
+    pub fn stdin(self, stdin: Stdin) -> Self {
+        Self { stdin, ..self }
+    }
+
+    pub fn until<S: Future<Output = ()>>(self, stop: S) -> RunContext<O, S> {
+        RunContext {
+            caller: self.caller,
+            stdin: self.stdin,
+            observer: self.observer,
+            stop,
+        }
+    }
+}
+
+/// A run that has ended, or was refused.
+#[derive(Debug)]
+pub struct Ran<H = ()> {
+    pub output: RunOutput,
+    /// What the observer made of the output.
+    pub heard: H,
+    /// The streams that are over their [`Budget`](super::Budget), if the observer wanted
+    /// them stored.
+    pub long: Vec<LongStream>,
+}
+
+/// A stream with more characters than an answer may hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LongStream {
+    /// `stdout` or `stderr`.
+    pub name: &'static str,
+    pub bytes: u64,
+    /// The name of the run under which it is stored, if it could be.
+    pub stored: Option<String>,
+}
+
+impl<H: Default> Ran<H> {
+    /// A request that was refused: nothing ran.
+    pub fn refused(kind: &'static str, message: impl Into<String>, hint: Option<String>) -> Self {
+        RunOutput::of_rejection(kind, message.into(), hint).into()
+    }
+}
+
+impl<H: Default> From<RunOutput> for Ran<H> {
+    fn from(output: RunOutput) -> Self {
+        Self {
+            output,
+            heard: H::default(),
+            long: Vec::new(),
+        }
+    }
+}
+
+impl Service {
+    /// Runs a program when its turn comes, until it ends or is stopped.
+    ///
+    /// Dropping the future ends the program.
+    pub async fn run<O: Observer>(
+        self: &Arc<Self>,
+        request: RunRequest,
+        context: RunContext<O, impl Future<Output = ()>>,
+    ) -> Ran<O::Heard> {
+        let turn = match self.wait_for_turn(&context.caller, &context.observer).await {
+            Ok(turn) => turn,
+            Err(full) => {
+                let hint = "Wait until some of your runs have ended, then try again.";
+                return Ran::refused("busy", full.to_string(), Some(hint.to_owned()));
+            }
+        };
+        let plan = match self.prepare_aside(request).await {
+            Ok(plan) => plan,
+            Err(rejected) => {
+                let message = rejected.to_string();
+                return RunOutput::of_rejected(&rejected, message).into();
+            }
+        };
+        let stores = context.observer.wants_long_output_stored();
+        let recorder = stores.then(Recorder::new);
+        let run = self.execute(&plan, context, recorder.clone());
+        let ((result, heard), version) = tokio::join!(run, self.version(&plan));
+        let whole = match (&result, &recorder) {
+            (Ok(result), Some(recorder)) => self.whole(result, recorder),
+            _ => Vec::new(),
+        };
+        let output = match result {
+            Ok(result) => RunOutput::of_result(&plan, result),
+            Err(error) => RunOutput::of_start_error(&plan, &error),
+        };
+        Ran {
+            long: self.store_long(&turn.caller, &output, whole),
+            output: output.with_version(version),
+            heard,
+        }
+    }
+
+    /// Runs a plan at once, until it ends or is stopped: for a process that runs one program.
+    pub async fn run_planned<O: Observer>(
+        &self,
+        plan: &RunPlan,
+        context: RunContext<O, impl Future<Output = ()>>,
+    ) -> Result<RunResult, StartError> {
+        self.execute(plan, context, None).await.0
+    }
+
+    /// Installs packages, and runs nothing.
+    pub async fn install<O: Observer>(
+        &self,
+        packages: &PackagePlan,
+        observer: O,
+    ) -> Result<Readied, StartError> {
+        let (events, output) = Output::new(None);
+        let never = std::pin::pin!(pending());
+        let requirement = self.settings.requirement;
+        let install = self.engine().install(packages, requirement, events, never);
+        tokio::join!(install, observer.hear(output)).0
+    }
+
+    async fn execute<O: Observer>(
+        &self,
+        plan: &RunPlan,
+        context: RunContext<O, impl Future<Output = ()>>,
+        recorder: Option<Recorder>,
+    ) -> (Result<RunResult, StartError>, O::Heard) {
+        let (events, output) = Output::new(recorder);
+        let surface = Surface {
+            stdin: context.stdin,
+            events,
+            requirement: self.settings.requirement,
+        };
+        let run = self.engine().run(plan, surface, context.stop);
+        tokio::join!(run, context.observer.hear(output))
+    }
+
+    async fn wait_for_turn(
+        &self,
+        caller: &Caller,
+        observer: &impl Observer,
+    ) -> Result<Turn, QueueFull> {
+        let mut enter = std::pin::pin!(self.queue.enter(caller.clone()));
+        let mut beat = interval(HEARTBEAT);
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut waited = Duration::ZERO;
+        loop {
+            tokio::select! {
+                biased;
+                turn = &mut enter => return turn,
+                _ = beat.tick() => {
+                    observer.waits(waited);
+                    waited += HEARTBEAT;
+                }
+            }
+        }
+    }
+
+    /// Resolves a request; away from the threads that answer if that may block.
+    async fn prepare_aside(self: &Arc<Self>, request: RunRequest) -> Result<RunPlan, Rejected> {
+        if self.engine.get().is_some_and(|it| it.has_at_hand(&request)) {
+            return self.prepare(request);
+        }
+        let this = self.clone();
+        let planned = tokio::task::spawn_blocking(move || this.prepare(request)).await;
+        match planned {
+            Ok(planned) => planned,
+            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        }
+    }
+
+    /// The version of the runtime, asked beside its first run.
+    async fn version(self: &Arc<Self>, plan: &RunPlan) -> Option<String> {
+        if let Some(known) = self.engine().known_version(plan) {
+            return known;
+        }
+        let (this, plan) = (self.clone(), plan.clone());
+        let asked = tokio::task::spawn_blocking(move || this.engine().version(&plan));
+        asked.await.unwrap_or_default()
+    }
+
+    /// The streams that may be too long for an answer. A text has at most as many characters
+    /// as bytes, so the others are certain to fit.
+    fn whole(&self, result: &RunResult, recorder: &Recorder) -> Vec<Whole> {
+        let budget = self.settings.budget;
+        let streams = [
+            ("stdout", Stream::Stdout, &result.stdout, budget.stdout),
+            ("stderr", Stream::Stderr, &result.stderr, budget.stderr),
+        ];
+        let is_long = |captured: &Captured, budget: usize| captured.total > budget as u64;
+        streams
+            .into_iter()
+            .filter(|(_, _, captured, budget)| is_long(captured, *budget))
+            .map(|(name, stream, captured, budget)| Whole {
+                name,
+                budget,
+                output: recorder.finish(stream, captured),
+            })
+            .collect()
+    }
+
+    /// Stores the streams whose text is over its budget.
+    fn store_long(
+        &self,
+        caller: &Caller,
+        output: &RunOutput,
+        whole: Vec<Whole>,
+    ) -> Vec<LongStream> {
+        let run = random_name();
+        let store = |stream: Whole| {
+            let text = match stream.name {
+                "stdout" => &output.stdout,
+                _ => &output.stderr,
+            };
+            // Nothing to store if all of it fits.
+            text.chars().nth(stream.budget)?;
+            let (name, whole) = (stream.name, stream.output);
+            let bytes = whole.as_ref().map_or(text.len() as u64, StoredOutput::len);
+            let is_stored = whole.is_ok_and(|whole| self.store_output(caller, &run, name, whole));
+            Some(LongStream {
+                name,
+                bytes,
+                stored: is_stored.then(|| run.clone()),
+            })
+        };
+        whole.into_iter().filter_map(store).collect()
+    }
+}
+
+/// A stream that may be over its budget.
+struct Whole {
+    name: &'static str,
+    budget: usize,
+    output: io::Result<StoredOutput>,
+}
