@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use hotcell::caller::Caller;
 use hotcell::cell::Requirement;
 use hotcell::engine::{Engine, Trust};
 use hotcell::language::Surroundings;
@@ -83,6 +84,7 @@ async fn run(engine: &Engine, number: usize) -> bool {
         stdin: Stdin::Empty,
         events,
         requirement: Requirement::default(),
+        caller: Caller::local(),
     };
     let result = engine.run(&plan, surface, std::future::pending()).await;
     result.is_ok_and(|result| result.stdout.to_text() == format!("{}\n", number * 7))

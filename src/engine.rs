@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
+use crate::caller::Caller;
 use crate::cell::{JailProvider, Provider, Warming};
 use crate::compile::Builder;
 use crate::config::{Config, ConfigError};
@@ -280,8 +281,8 @@ impl Engine {
     }
 
     /// Has sandboxes pre-started for programs like this one.
-    pub fn prestart(&self, plan: &RunPlan) -> Result<(), StartError> {
-        Ok(self.provider.prestart(&plan.launch)?)
+    pub fn prestart(&self, plan: &RunPlan, caller: &Caller) -> Result<(), StartError> {
+        Ok(self.provider.prestart(&plan.launch, caller)?)
     }
 
     /// Leaves with the process: waits for what runs in cells, and leaves the rest to the kernel

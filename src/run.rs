@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
+use crate::caller::Caller;
 use crate::cell::{Cell, CellError, Isolation, Launch, Provider, Requirement, Start};
 use crate::loopback::Serving;
 use crate::request::InputFile;
@@ -48,6 +49,8 @@ pub struct Surface {
     /// waits, as with any pipe; when it is gone the program does not notice.
     pub events: mpsc::Sender<OutputEvent>,
     pub requirement: Requirement,
+    /// Who asked for it.
+    pub caller: Caller,
 }
 
 impl Surface {
@@ -57,6 +60,7 @@ impl Surface {
             stdin: Stdin::Empty,
             events: mpsc::channel(1).0,
             requirement,
+            caller: Caller::local(),
         }
     }
 }
@@ -82,6 +86,7 @@ pub async fn run(
         launch,
         has_input: !matches!(surface.stdin, Stdin::Empty),
         requirement: surface.requirement,
+        caller: &surface.caller,
     };
     let mut cell = provider.start(start).await?;
     watch(&mut *cell, launch, surface, cancelled).await

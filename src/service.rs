@@ -87,18 +87,18 @@ impl Service {
 
     /// A client is there and may call soon: fills the warm pools, once and behind the caller,
     /// and lets the upstream servers start.
-    pub fn welcome(self: &Arc<Self>) {
+    pub fn welcome(self: &Arc<Self>, caller: &Caller) {
         if self.is_warming.swap(true, Ordering::Relaxed) {
             return;
         }
         self.first_client.notify_one();
-        let this = self.clone();
+        let (this, caller) = (self.clone(), caller.clone());
         tokio::spawn(async move {
             let planner = this.clone();
             let plans = tokio::task::spawn_blocking(move || planner.engine().warm_plans()).await;
             for plan in plans.into_iter().flatten() {
                 // A run that finds no pre-started sandbox gets one of its own.
-                let _ = this.engine().prestart(&plan);
+                let _ = this.engine().prestart(&plan, &caller);
             }
         });
     }

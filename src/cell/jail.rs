@@ -18,6 +18,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use super::pool::{Budget, Pool, Size, Taken};
 use super::{Boxed, Cell, CellError, Launch, Prestart, Provider, Start};
+use crate::caller::Caller;
 use prestarted::ZygoteMaker;
 use running::JailCell;
 use setup::{AsyncCell, Program};
@@ -57,7 +58,7 @@ pub struct JailProvider {
 }
 
 /// What the sandboxes of one pool have in common.
-type PoolKey = (View, Zygote);
+type PoolKey = (View, Zygote, Option<Caller>);
 
 impl JailProvider {
     /// One that already starts what most cells need: those that see `/usr` alone. For the first thread of a process, which must live
@@ -102,6 +103,7 @@ impl JailProvider {
         &self,
         launch: &Launch,
         has_input: bool,
+        caller: &Caller,
     ) -> Result<Option<Arc<Pool<ZygoteMaker>>>, JailError> {
         let (Some(warming), Some(prestart)) = (&self.warming, &launch.prestart) else {
             return Ok(None);
@@ -118,12 +120,13 @@ impl JailProvider {
             has_input,
             ..prestart.zygote.clone()
         };
-        let key = (launch.view.clone(), zygote);
+        let alone = warming.trust == Trust::Separate;
+        let key = (launch.view.clone(), zygote, alone.then(|| caller.clone()));
         let mut pools = lock(&self.pools);
         if let Some(pool) = pools.get(&key) {
             return Ok(Some(pool.clone()));
         }
-        let (view, zygote) = key.clone();
+        let (view, zygote, _) = key.clone();
         let size = Size {
             ready: warming.size,
             own_memory: zygote.fresh.then_some(prestart.weight),
@@ -145,7 +148,7 @@ impl JailProvider {
             requirement: start.requirement,
             cgroups: host.cgroups(),
         };
-        let pool = self.pool(start.launch, start.has_input)?;
+        let pool = self.pool(start.launch, start.has_input, start.caller)?;
         let (taken, refill) = pool.and_then(|pool| pool.take()).unzip();
         let started = match taken {
             Some(Taken::Ready(ready)) => program.start_in(*ready).await?,
@@ -183,8 +186,8 @@ impl Provider for JailProvider {
         })
     }
 
-    fn prestart(&self, launch: &Launch) -> Result<(), CellError> {
-        if let Some(pool) = self.pool(launch, false)? {
+    fn prestart(&self, launch: &Launch, caller: &Caller) -> Result<(), CellError> {
+        if let Some(pool) = self.pool(launch, false, caller)? {
             pool.keep();
         }
         Ok(())

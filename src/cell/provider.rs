@@ -13,6 +13,7 @@ use jail::cgroup::Usage;
 use jail::{Exit, View};
 
 use super::{CellError, Isolation, Launch, Requirement, Streams};
+use crate::caller::Caller;
 use crate::request::{CellPath, InputFile};
 
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -24,8 +25,8 @@ pub trait Provider: Send + Sync {
     /// An error means that no byte of the program ran. Dropping the future ends the cell.
     fn start<'a>(&'a self, start: Start<'a>) -> Boxed<'a, Result<Box<dyn Cell>, CellError>>;
 
-    /// Has sandboxes pre-started for launches like this one, if any can be. Returns at once.
-    fn prestart(&self, launch: &Launch) -> Result<(), CellError>;
+    /// Has sandboxes pre-started for launches like this one by this caller, if any can be. Returns at once.
+    fn prestart(&self, launch: &Launch, caller: &Caller) -> Result<(), CellError>;
 
     /// Does beforehand what all cells with this view need. Blocks.
     fn prepare(&self, view: &View) -> Result<(), CellError>;
@@ -40,6 +41,8 @@ pub struct Start<'a> {
     /// Whether its standard input is a pipe; else it is empty.
     pub has_input: bool,
     pub requirement: Requirement,
+    /// Who asked for it: callers that distrust each other share no pre-started sandboxes.
+    pub caller: &'a Caller,
 }
 
 /// A cell whose program has been started. Dropping it ends everything in it.

@@ -15,6 +15,7 @@ use super::context::Context;
 use super::message::Fault;
 use super::objects::{Answer, Arguments, Boxed, Tool};
 use super::run_tool::{Link, Params, render_as, run, upstream_tools};
+use crate::caller::Caller;
 use crate::output::RunOutput;
 use crate::packages::awaits_at_top;
 use crate::request::{CellPath, InputFile, RequestError, RunRequest};
@@ -82,8 +83,8 @@ impl Tool for CodeRunnerMcp {
         })
     }
 
-    fn prepare(&self) {
-        self.service.welcome();
+    fn prepare(&self, caller: &Caller) {
+        self.service.welcome(caller);
     }
 
     fn call<'a>(

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use super::context::Context;
 use super::message::Fault;
+use crate::caller::Caller;
 
 pub type Arguments = Map<String, Value>;
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -34,8 +35,8 @@ pub trait Tool: Send + Sync {
     /// The entry of `tools/list`, with its `name` and `inputSchema`.
     fn listing(&self) -> Value;
 
-    /// A client is here and may call soon.
-    fn prepare(&self) {}
+    /// A client of this caller is here and may call soon.
+    fn prepare(&self, _caller: &Caller) {}
 
     /// Runs it. A program that fails is an answer with `isError`, and so are
     /// arguments that do not fit; a [`Fault`] is for the protocol only.

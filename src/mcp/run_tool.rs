@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::context::Context;
 use super::message::Fault;
 use super::objects::{Answer, Arguments, Boxed, Tool};
+use crate::caller::Caller;
 use crate::service::{Ran, RunContext, Service};
 
 pub use params::Params;
@@ -50,8 +51,8 @@ impl Tool for RunTool {
         listing
     }
 
-    fn prepare(&self) {
-        self.0.welcome();
+    fn prepare(&self, caller: &Caller) {
+        self.0.welcome(caller);
     }
 
     fn call<'a>(

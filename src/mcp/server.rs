@@ -255,7 +255,7 @@ impl Server {
         peer: &Peer,
     ) -> Result<Map<String, Value>, Fault> {
         match (era, request.method.as_str()) {
-            (Era::Modern, "server/discover") => Ok(self.discover()),
+            (Era::Modern, "server/discover") => Ok(self.discover(peer)),
             (Era::Modern, "subscriptions/listen") => {
                 listen(self, &request.id, &request.params, &peer.out).await
             }

@@ -168,6 +168,7 @@ impl Service {
             stdin: context.stdin,
             events,
             requirement: self.settings.requirement,
+            caller: context.caller,
         };
         let run = self.engine().run(plan, surface, context.stop);
         tokio::join!(run, context.observer.hear(output))

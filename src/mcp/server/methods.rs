@@ -22,12 +22,12 @@ const MOST_WATCHED: usize = 1000;
 type Members = Map<String, Value>;
 
 impl Server {
-    pub(super) fn discover(&self) -> Members {
+    pub(super) fn discover(&self, peer: &Peer) -> Members {
         let mut result = members([
             ("supportedVersions", json!(SUPPORTED)),
             ("capabilities", capabilities()),
         ]);
-        self.welcome(&mut result);
+        self.welcome(&mut result, peer);
         result
     }
 
@@ -52,13 +52,13 @@ impl Server {
             ("capabilities", capabilities()),
             ("serverInfo", self.identity.to_value()),
         ]);
-        self.welcome(&mut result);
+        self.welcome(&mut result, peer);
         Ok(result)
     }
 
-    fn welcome(&self, result: &mut Members) {
+    fn welcome(&self, result: &mut Members, peer: &Peer) {
         for tool in self.catalog().tools.values() {
-            tool.prepare();
+            tool.prepare(&peer.caller);
         }
         if let Some(instructions) = &self.identity.instructions {
             result.insert("instructions".to_owned(), instructions.as_str().into());
