@@ -17,6 +17,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use crate::compile::{Builder, Built, Cells};
 use crate::config::{BeyondCeiling, Config, ConfigError};
+use crate::error_kind::ErrorKind;
 use crate::fetch::{Bar, FetchError, Order, Place as Runtimes, Wanted, add, may_add_unasked};
 use crate::language::{
     By, Definition, LanguageError, LanguageId, MissingRuntime, Registry, Runtime, Surroundings,
@@ -105,17 +106,17 @@ pub enum Rejected {
 
 impl Rejected {
     /// A stable word for the reason.
-    pub fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Request(_) | Self::Wish(_) => "invalid_request",
-            Self::Language(LanguageError::Undetected { .. }) => "ambiguous_language",
-            Self::Language(LanguageError::NoEngine { .. }) => "missing_runtime",
-            Self::Language(_) => "unknown_language",
-            Self::Runtime(_) | Self::Fetch(_) => "missing_runtime",
-            Self::Platform(_) => "unsupported_platform",
-            Self::Network(_) => "denied",
-            Self::Server(_) => "unknown_server",
-            Self::Config(_) => "config",
+            Self::Request(_) | Self::Wish(_) => ErrorKind::InvalidRequest,
+            Self::Language(LanguageError::Undetected { .. }) => ErrorKind::AmbiguousLanguage,
+            Self::Language(LanguageError::NoEngine { .. }) => ErrorKind::MissingRuntime,
+            Self::Language(_) => ErrorKind::UnknownLanguage,
+            Self::Runtime(_) | Self::Fetch(_) => ErrorKind::MissingRuntime,
+            Self::Platform(_) => ErrorKind::UnsupportedPlatform,
+            Self::Network(_) => ErrorKind::Denied,
+            Self::Server(_) => ErrorKind::UnknownServer,
+            Self::Config(_) => ErrorKind::Config,
         }
     }
 

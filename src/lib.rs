@@ -17,7 +17,7 @@
 //! - [`run`] carries a plan out: deadline, output, outcome.
 //! - [`compile`] builds a program before it runs, in cells too, and keeps what it built.
 //! - [`packages`] finds out which packages a program needs and installs them, in cells too.
-//! - [`output`] is a result as the world sees it.
+//! - [`output`] is a result as the world sees it, and [`error_kind`] the words for what went wrong.
 //! - [`servers`] are other MCP servers, whose tools a program may call.
 //! - [`store`] keeps what outlives a run.
 //! - [`secret`] makes names that cannot be guessed.
@@ -90,6 +90,7 @@ pub mod config;
 pub mod doctor;
 pub mod egress;
 pub mod engine;
+pub mod error_kind;
 pub mod fetch;
 pub mod http;
 pub mod language;

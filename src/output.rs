@@ -1,6 +1,7 @@
 //! A result as the world sees it: what `--json` prints and MCP returns.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use jail::JailError;
 use serde::Serialize;
@@ -8,6 +9,7 @@ use serde::Serialize;
 use crate::cell::Isolation;
 use crate::egress;
 use crate::engine::Rejected;
+use crate::error_kind::ErrorKind;
 use crate::language::{By, Cause, Diagnosis, LanguageError, Problem};
 use crate::packages::Refused;
 use crate::plan::{RunPlan, bytes};
@@ -16,9 +18,30 @@ use crate::run::{Compiled, Outcome, RunResult, StartError};
 /// What to do about a missing module of which nothing more is known.
 pub const USUAL_HINT: &str = "Name its package in `packages`, or pass the module as a file.";
 
+/// How a run ended, in one stable word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Ok,
+    Failed,
+    Killed,
+    Timeout,
+    Memory,
+    Cancelled,
+    Lost,
+    /// Nothing was executed.
+    Rejected,
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
 #[derive(Debug, Serialize)]
 pub struct RunOutput {
-    pub status: &'static str,
+    pub status: Status,
     pub exit_code: Option<i32>,
     pub signal: Option<String>,
     pub stdout: String,
@@ -55,7 +78,7 @@ pub struct RunOutput {
 
 #[derive(Debug, Serialize)]
 pub struct ErrorOutput {
-    pub kind: &'static str,
+    pub kind: ErrorKind,
     pub message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
@@ -89,7 +112,7 @@ pub struct ErrorOutput {
 }
 
 impl ErrorOutput {
-    fn new(kind: &'static str, message: String, hint: Option<String>) -> Self {
+    fn new(kind: ErrorKind, message: String, hint: Option<String>) -> Self {
         Self {
             kind,
             message,
@@ -228,7 +251,7 @@ impl RunOutput {
     }
 
     /// A request that was refused: nothing ran.
-    pub fn of_rejection(kind: &'static str, message: String, hint: Option<String>) -> Self {
+    pub fn of_rejection(kind: ErrorKind, message: String, hint: Option<String>) -> Self {
         // A message of whole sentences gets one more.
         let message = match message.ends_with('.') {
             true => format!("{message} Nothing was executed."),
@@ -237,7 +260,7 @@ impl RunOutput {
         let error = ErrorOutput::new(kind, message, hint);
         Self {
             error: Some(error),
-            ..Self::empty("rejected", None)
+            ..Self::empty(Status::Rejected, None)
         }
     }
 
@@ -264,12 +287,12 @@ impl RunOutput {
     /// A cell that could not be made: nothing ran.
     pub fn of_start_error(plan: &RunPlan, error: &StartError) -> Self {
         let (status, kind) = match error {
-            StartError::Wall { .. } => ("rejected", "denied"),
-            StartError::Packages(error) => ("failed", error.kind()),
+            StartError::Wall { .. } => (Status::Rejected, ErrorKind::Denied),
+            StartError::Packages(error) => (Status::Failed, error.kind()),
             StartError::Lost | StartError::Slow | StartError::Jail(JailError::SpawnerGone) => {
-                ("lost", "sandbox")
+                (Status::Lost, ErrorKind::Sandbox)
             }
-            _ => ("rejected", "sandbox"),
+            _ => (Status::Rejected, ErrorKind::Sandbox),
         };
         let message = format!("{error}; nothing was executed");
         let mut output = ErrorOutput::new(kind, message, error.hint().map(Into::into));
@@ -291,7 +314,7 @@ impl RunOutput {
         self
     }
 
-    fn empty(status: &'static str, plan: Option<&RunPlan>) -> Self {
+    fn empty(status: Status, plan: Option<&RunPlan>) -> Self {
         Self {
             status,
             exit_code: None,
@@ -342,7 +365,7 @@ fn result_notes(result: &RunResult) -> Vec<String> {
 
 /// An outcome in words and numbers.
 pub struct Verdict {
-    pub status: &'static str,
+    pub status: Status,
     /// What `hotcell run` exits with.
     pub shell_code: u8,
     pub exit_code: Option<i32>,
@@ -405,7 +428,7 @@ impl Verdict {
         };
         match result.outcome {
             Outcome::Exited { code: 0, .. } => Self {
-                status: "ok",
+                status: Status::Ok,
                 shell_code: 0,
                 exit_code: Some(0),
                 signal: None,
@@ -422,12 +445,21 @@ impl Verdict {
                     );
                     let hint =
                         "Raise the limit with `--pids`, or start fewer processes and threads.";
-                    failed("failed", code as u8, "processes", message, Some(hint))
+                    failed(
+                        Status::Failed,
+                        code as u8,
+                        ErrorKind::Processes,
+                        message,
+                        Some(hint),
+                    )
                 } else {
                     let error = diagnosed(plan, code, &result.stderr.tail());
                     Self {
+                        status: Status::Failed,
+                        shell_code: code as u8,
+                        exit_code: None,
+                        signal: None,
                         error: Some(error),
-                        ..failed("failed", code as u8, "", String::new(), None)
                     }
                 };
                 Self {
@@ -440,13 +472,19 @@ impl Verdict {
                 let message = format!("the program was ended by {name}");
                 Self {
                     signal: Some(name),
-                    ..failed("killed", 128 + signal as u8, "signal", message, None)
+                    ..failed(
+                        Status::Killed,
+                        128 + signal as u8,
+                        ErrorKind::Signal,
+                        message,
+                        None,
+                    )
                 }
             }
             Outcome::TimedOut => failed(
-                "timeout",
+                Status::Timeout,
                 124,
-                "timeout",
+                ErrorKind::Timeout,
                 format!(
                     "the program was ended at its time limit of {} s",
                     plan.timeout.as_secs_f64()
@@ -454,9 +492,9 @@ impl Verdict {
                 Some("Raise the limit with `--timeout`."),
             ),
             Outcome::OutOfMemory => failed(
-                "memory",
+                Status::Memory,
                 122,
-                "memory",
+                ErrorKind::Memory,
                 format!(
                     "the program was ended at its memory limit of {}",
                     bytes(plan.limits.memory)
@@ -464,9 +502,9 @@ impl Verdict {
                 Some("Raise the limit with `--memory`."),
             ),
             Outcome::TooMuchOutput => failed(
-                "killed",
+                Status::Killed,
                 123,
-                "output",
+                ErrorKind::Output,
                 format!(
                     "the program was ended because it printed more than {}",
                     bytes(plan.output_limit)
@@ -474,16 +512,16 @@ impl Verdict {
                 Some("Raise the limit with `--output-limit`, or print less."),
             ),
             Outcome::Cancelled => failed(
-                "cancelled",
+                Status::Cancelled,
                 130,
-                "cancelled",
+                ErrorKind::Cancelled,
                 "the run was cancelled".to_owned(),
                 None,
             ),
             Outcome::Lost => failed(
-                "lost",
+                Status::Lost,
                 125,
-                "lost",
+                ErrorKind::Lost,
                 "the program's cell vanished; what it did until then is unknown".to_owned(),
                 Some("Run it again."),
             ),
@@ -494,15 +532,18 @@ impl Verdict {
 /// Why there is no program to run.
 fn of_compiler(error: ErrorOutput, compiled: &Compiled) -> ErrorOutput {
     // A compiler that exits with a code does so for what is wrong with its sources.
-    let rejects = ["exception", "syntax", "missing_module"].contains(&error.kind);
+    let rejects = matches!(
+        error.kind,
+        ErrorKind::Exception | ErrorKind::Syntax | ErrorKind::MissingModule
+    );
     if !rejects {
         let hint = match error.kind {
-            "timeout" => Some(
+            ErrorKind::Timeout => Some(
                 "The compiler's own limit is `[compile] timeout` of the language; give it less to do, \
                  or describe the language anew in hotcell's configuration."
                     .to_owned(),
             ),
-            "memory" => Some("The compiler's own limit is `[compile] memory` of the language.".to_owned()),
+            ErrorKind::Memory => Some("The compiler's own limit is `[compile] memory` of the language.".to_owned()),
             _ => error.hint.clone(),
         };
         let message = error.message.replace("the program", "the compiler");
@@ -522,7 +563,7 @@ fn of_compiler(error: ErrorOutput, compiled: &Compiled) -> ErrorOutput {
         line: first.map(|problem| problem.line),
         column: first.and_then(|problem| problem.column),
         diagnostics: compiled.problems.clone(),
-        ..ErrorOutput::new("syntax", message, None)
+        ..ErrorOutput::new(ErrorKind::Syntax, message, None)
     }
 }
 
@@ -540,25 +581,25 @@ fn diagnosed(plan: &RunPlan, code: i32, stderr: &[u8]) -> ErrorOutput {
         return ErrorOutput {
             file: file.or_else(|| line.map(|_| plan.source.path.to_string())),
             line,
-            ..ErrorOutput::new("denied", message, Some(hint))
+            ..ErrorOutput::new(ErrorKind::Denied, message, Some(hint))
         };
     }
     let (kind, message, hint, module) = match cause {
-        Cause::Unknown => ("exception", exited, None, None),
+        Cause::Unknown => (ErrorKind::Exception, exited, None, None),
         Cause::NoInput => (
-            "exception",
+            ErrorKind::Exception,
             format!("{exited}: it read more input than there was"),
             Some("Give the program its input as `stdin`.".to_owned()),
             None,
         ),
         Cause::Syntax { words } => (
-            "syntax",
+            ErrorKind::Syntax,
             format!("the program could not be read: {words}"),
             None,
             None,
         ),
         Cause::MissingModule { module, hint } => (
-            "missing_module",
+            ErrorKind::MissingModule,
             format!("the program needs `{module}`, which is not there"),
             Some(hint.unwrap_or_else(|| USUAL_HINT.to_owned())),
             Some(module),

@@ -14,6 +14,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use super::{BAD_INPUT, LOW_LIMITS, OUR_FAILURE, complain, show, told};
 use crate::cell::Requirement;
 use crate::engine::{Engine, Rejected};
+use crate::error_kind::ErrorKind;
 use crate::language::Surroundings;
 use crate::output::{ErrorOutput, RunOutput, USUAL_HINT, Verdict};
 use crate::plan::RunPlan;
@@ -514,8 +515,8 @@ fn report(
                 }
                 // A program that failed by itself has said why; the rest is for us to say.
                 let is_ours = |error: &ErrorOutput| match error.kind {
-                    "exception" | "syntax" => false,
-                    "missing_module" => error.hint.as_deref() != Some(USUAL_HINT),
+                    ErrorKind::Exception | ErrorKind::Syntax => false,
+                    ErrorKind::MissingModule => error.hint.as_deref() != Some(USUAL_HINT),
                     _ => true,
                 };
                 if let Some(error) = verdict.error.filter(is_ours) {

@@ -14,6 +14,7 @@ use super::context::Context;
 use super::message::Fault;
 use super::objects::{Answer, Arguments, Boxed, Tool};
 use super::run_tool::{Link, Params, Ran, Runner, render_as, separate};
+use crate::error_kind::ErrorKind;
 use crate::output::RunOutput;
 
 /// The server's name in that mode.
@@ -98,28 +99,29 @@ impl CodeRunner {
         };
         if is_empty("code") {
             return Err(refuse(
-                "invalid_request",
+                ErrorKind::InvalidRequest,
                 "Code is required.".to_owned(),
                 None,
             ));
         }
         if is_empty("languageId") {
             let words = "Language ID is required.";
-            return Err(refuse("invalid_request", words.to_owned(), None));
+            return Err(refuse(ErrorKind::InvalidRequest, words.to_owned(), None));
         }
         let Some(Value::String(id)) = arguments.remove("languageId") else {
             let message = "`languageId` must be a string";
-            return Err(Ran::refused("invalid_request", message, None).into());
+            return Err(Ran::refused(ErrorKind::InvalidRequest, message, None).into());
         };
         if !LANGUAGES.contains(&id.as_str()) {
             let short: String = id.chars().take(40).collect();
             let words = format!("Language '{}' is not supported.", short.escape_debug());
             let hint = format!("Use one of {}.", LANGUAGES.join(", "));
-            return Err(refuse("unknown_language", words, Some(hint)));
+            return Err(refuse(ErrorKind::UnknownLanguage, words, Some(hint)));
         }
         arguments.insert("language".to_owned(), id.into());
-        Params::read(arguments, self.0.store())
-            .map_err(|misfit| Ran::refused("invalid_request", misfit.message, misfit.hint).into())
+        Params::read(arguments, self.0.store()).map_err(|misfit| {
+            Ran::refused(ErrorKind::InvalidRequest, misfit.message, misfit.hint).into()
+        })
     }
 }
 

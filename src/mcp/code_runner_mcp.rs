@@ -15,6 +15,7 @@ use super::context::Context;
 use super::message::Fault;
 use super::objects::{Answer, Arguments, Boxed, Tool};
 use super::run_tool::{Link, Params, Ran, Runner, render_as};
+use crate::error_kind::ErrorKind;
 use crate::output::RunOutput;
 use crate::packages::awaits_at_top;
 use crate::request::{CellPath, InputFile, RequestError, RunRequest};
@@ -92,7 +93,7 @@ impl Tool for CodeRunnerMcp {
         Box::pin(async move {
             let ran = match self.params(arguments) {
                 Ok(Params { request, stdin }) => self.runner.run(request, stdin, context).await,
-                Err((message, hint)) => Ran::refused("invalid_request", message, hint),
+                Err((message, hint)) => Ran::refused(ErrorKind::InvalidRequest, message, hint),
             };
             let say =
                 |output: &RunOutput, _: &[Link]| text::text(output, self.kind, &self.settings);

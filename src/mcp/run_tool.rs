@@ -20,6 +20,7 @@ use super::objects::{Answer, Arguments, Boxed, Tool};
 use super::server::Server;
 use crate::cell::Requirement;
 use crate::engine::{Engine, Place, Queue, QueueSize, Rejected, Trust};
+use crate::error_kind::ErrorKind;
 use crate::language::{Surroundings, Tiers};
 use crate::output::RunOutput;
 use crate::plan::RunPlan;
@@ -87,7 +88,7 @@ pub struct Ran {
 
 impl Ran {
     /// A request that was refused: nothing ran.
-    pub fn refused(kind: &'static str, message: impl Into<String>, hint: Option<String>) -> Self {
+    pub fn refused(kind: ErrorKind, message: impl Into<String>, hint: Option<String>) -> Self {
         Self {
             output: RunOutput::of_rejection(kind, message.into(), hint),
             recorded: Recorded::default(),
@@ -214,7 +215,7 @@ impl Runner {
             Ok(place) => place,
             Err(full) => {
                 let hint = "Wait until some of your runs have ended, then try again.";
-                return refused("busy", full.to_string(), Some(hint.to_owned()));
+                return refused(ErrorKind::Busy, full.to_string(), Some(hint.to_owned()));
             }
         };
         let plan = match self.plan(request).await {
@@ -316,7 +317,7 @@ impl Tool for RunTool {
             let runner = &self.0;
             let ran = match Params::read(arguments, runner.store()) {
                 Ok(Params { request, stdin }) => runner.run(request, stdin, context).await,
-                Err(error) => Ran::refused("invalid_request", error.message, error.hint),
+                Err(error) => Ran::refused(ErrorKind::InvalidRequest, error.message, error.hint),
             };
             Ok(Answer::Complete(render(ran, runner)))
         })

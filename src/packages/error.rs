@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::error_kind::ErrorKind;
 use crate::fetch::FetchError;
 use crate::run::StartError;
 
@@ -64,13 +65,13 @@ pub struct Refused {
 
 impl PackageError {
     /// A stable word for it.
-    pub fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Unresolved { .. } | Self::Refused { .. } | Self::Offline { .. } => {
-                "package_not_found"
+                ErrorKind::PackageNotFound
             }
-            Self::BadLock(_) => "invalid_request",
-            _ => "package_install",
+            Self::BadLock(_) => ErrorKind::InvalidRequest,
+            _ => ErrorKind::PackageInstall,
         }
     }
 

@@ -10,8 +10,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::{Ran, Runner};
+use crate::error_kind::ErrorKind;
 use crate::mcp::outputs;
-use crate::output::{ErrorOutput, RunOutput};
+use crate::output::{ErrorOutput, RunOutput, Status};
 use crate::secret::random_name;
 use crate::store::{self, Spool, Store};
 
@@ -62,7 +63,7 @@ pub fn render_as(
     Map::from_iter([
         ("content".to_owned(), content.into()),
         ("structuredContent".to_owned(), facts),
-        ("isError".to_owned(), (output.status != "ok").into()),
+        ("isError".to_owned(), (output.status != Status::Ok).into()),
     ])
 }
 
@@ -213,17 +214,21 @@ pub fn separate(text: &mut String) {
 /// What the caller can do about it with the means of this surface.
 fn hint(error: &ErrorOutput) -> Option<String> {
     let hint = match error.kind {
-        "timeout" if error.message.starts_with("the compiler") => return error.hint.clone(),
-        "memory" if error.message.starts_with("the compiler") => return error.hint.clone(),
-        "timeout" => "Give a larger `timeout` (seconds), or let the program do less.",
-        "memory" => "Let the program use less memory; the limit is the server's.",
-        "output" => "Print less, or write to a file and print a summary.",
-        "processes" => "Start fewer processes and threads.",
-        "denied" => {
+        ErrorKind::Timeout if error.message.starts_with("the compiler") => {
+            return error.hint.clone();
+        }
+        ErrorKind::Memory if error.message.starts_with("the compiler") => {
+            return error.hint.clone();
+        }
+        ErrorKind::Timeout => "Give a larger `timeout` (seconds), or let the program do less.",
+        ErrorKind::Memory => "Let the program use less memory; the limit is the server's.",
+        ErrorKind::Output => "Print less, or write to a file and print a summary.",
+        ErrorKind::Processes => "Start fewer processes and threads.",
+        ErrorKind::Denied => {
             let hint = error.hint.as_deref()?;
             return Some(hint.replace("`--network`", "`network`"));
         }
-        "ambiguous_language" => "Name the `language`.",
+        ErrorKind::AmbiguousLanguage => "Name the `language`.",
         _ => return error.hint.clone(),
     };
     Some(hint.to_owned())
