@@ -12,6 +12,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::hint::{Hint, Surface};
+
 /// Runs code that nobody has read, in a sandbox.
 #[derive(Parser)]
 #[command(
@@ -86,6 +88,12 @@ fn show(bar: &[u8]) {
         let _ = stderr.write_all(b"\r\x1b[K");
         let _ = stderr.write_all(bar);
     }
+}
+
+/// The same with a hint that is not in words yet.
+fn explain(message: &str, hint: Option<Hint>, surface: Surface) {
+    let hint = hint.map(|hint| hint.words(surface));
+    complain(message, hint.as_deref());
 }
 
 /// Says what is wrong in one line and what to do about it in another.

@@ -19,6 +19,7 @@ use crate::compile::{Builder, Built, Cells};
 use crate::config::{BeyondCeiling, Config, ConfigError};
 use crate::error_kind::ErrorKind;
 use crate::fetch::{Bar, FetchError, Order, Place as Runtimes, Wanted, add, may_add_unasked};
+use crate::hint::Hint;
 use crate::language::{
     By, Definition, LanguageError, LanguageId, MissingRuntime, Registry, Runtime, Surroundings,
     Tiers, UnsupportedPlatform, Versions, Way, unfence,
@@ -121,10 +122,10 @@ impl Rejected {
     }
 
     /// What the caller can do about it, in one imperative sentence.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Request(error) => error.hint(),
-            Self::Language(error) => error.hint(),
+    pub fn hint(&self) -> Option<Hint> {
+        let text = match self {
+            Self::Request(error) => return error.hint(),
+            Self::Language(error) => return error.hint(),
             Self::Runtime(error) => error.hint(),
             Self::Fetch(both) => both.1.hint().or_else(|| both.0.hint()),
             Self::Platform(_) => None,
@@ -134,7 +135,8 @@ impl Rejected {
             Self::Network(beyond) => Some(beyond.hint()),
             Self::Server(unknown) => Some(unknown.hint()),
             Self::Config(_) => Some(ConfigError::HINT.to_owned()),
-        }
+        };
+        text.map(Into::into)
     }
 }
 

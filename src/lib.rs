@@ -17,7 +17,7 @@
 //! - [`run`] carries a plan out: deadline, output, outcome.
 //! - [`compile`] builds a program before it runs, in cells too, and keeps what it built.
 //! - [`packages`] finds out which packages a program needs and installs them, in cells too.
-//! - [`output`] is a result as the world sees it, and [`error_kind`] the words for what went wrong.
+//! - [`output`] is a result as the world sees it, [`error_kind`] the words for what went wrong, and [`hint`] what to do about it.
 //! - [`servers`] are other MCP servers, whose tools a program may call.
 //! - [`store`] keeps what outlives a run.
 //! - [`secret`] makes names that cannot be guessed.
@@ -92,6 +92,7 @@ pub mod egress;
 pub mod engine;
 pub mod error_kind;
 pub mod fetch;
+pub mod hint;
 pub mod http;
 pub mod language;
 pub mod mcp;

@@ -8,7 +8,6 @@ mod capture;
 mod door;
 mod outcome;
 
-use std::borrow::Cow;
 use std::future::Future;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,6 +25,7 @@ use tokio::time::{MissedTickBehavior, interval_at, sleep_until, timeout};
 
 use crate::cell::{Cell, Isolation, PlaceError, Requirement, collect, export, place};
 use crate::egress::{self, Authority, Scrubber, WayOut};
+use crate::hint::Hint;
 use crate::packages::{Installed, PackageError, Refused};
 use crate::plan::{self, RunPlan};
 use crate::pool::{Pool, Taken, Waiting};
@@ -105,22 +105,20 @@ pub enum StartError {
 
 impl StartError {
     /// What the caller can do about it, in one imperative sentence.
-    pub fn hint(&self) -> Option<Cow<'static, str>> {
-        let fixed = match self {
-            Self::Packages(error) => return error.hint().map(Cow::Owned),
+    pub fn hint(&self) -> Option<Hint> {
+        let text = match self {
+            Self::Packages(error) => return error.hint(),
+            Self::Place(error) => return error.hint(),
+            Self::Wall { .. } => return Some(Hint::AllowReduced),
             Self::Jail(error) => error.hint(),
-            Self::Wall { .. } => Some(
-                "Mend it (`hotcell doctor` says how), or accept a weaker sandbox with `--allow-reduced`.",
-            ),
             Self::Lost | Self::Slow => Some("Try again; if it stays so, run `hotcell doctor`."),
             Self::Pipe(_) | Self::WayOut(_) => Some("Raise the limit on open files (`ulimit -n`)."),
             Self::Thread(_) => {
                 Some("Raise the limit on processes of this user (`ulimit -u`), or stop some.")
             }
-            Self::Place(error) => error.hint(),
             Self::Collect(_) => None,
         };
-        fixed.map(Cow::Borrowed)
+        text.map(Into::into)
     }
 }
 

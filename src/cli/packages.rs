@@ -7,10 +7,11 @@ use std::time::SystemTime;
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::{BAD_INPUT, LOW_LIMITS, OUR_FAILURE, complain, show, told};
+use super::{BAD_INPUT, LOW_LIMITS, OUR_FAILURE, complain, explain, show, told};
 use crate::cell::Requirement;
 use crate::engine::{Engine, Rejected};
 use crate::fetch::megabytes;
+use crate::hint::Surface;
 use crate::language::Surroundings;
 use crate::packages::{PackageError, Readied, Set, Store};
 use crate::request::{AskedPackages, RunRequest, parse_size};
@@ -98,7 +99,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            complain(&told(&error), error.hint().as_deref());
+            explain(&told(&error), error.hint(), Surface::CommandLine);
             OUR_FAILURE.into()
         }
     }
@@ -113,7 +114,7 @@ fn add(engine: &Engine, names: &[String], language: &str) -> ExitCode {
     let plan = match plan() {
         Ok(plan) => plan,
         Err(rejected) => {
-            complain(&told(&rejected), rejected.hint().as_deref());
+            explain(&told(&rejected), rejected.hint(), Surface::PackagesAdd);
             return BAD_INPUT.into();
         }
     };
@@ -154,7 +155,7 @@ fn add(engine: &Engine, names: &[String], language: &str) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            complain(&error.to_string(), error.hint().as_deref());
+            explain(&error.to_string(), error.hint(), Surface::PackagesAdd);
             OUR_FAILURE.into()
         }
     }

@@ -11,18 +11,20 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
-use super::{BAD_INPUT, LOW_LIMITS, OUR_FAILURE, complain, show, told};
+use super::{BAD_INPUT, LOW_LIMITS, OUR_FAILURE, complain, explain, show, told};
 use crate::cell::Requirement;
 use crate::engine::{Engine, Rejected};
-use crate::error_kind::ErrorKind;
+use crate::hint;
 use crate::language::Surroundings;
-use crate::output::{ErrorOutput, RunOutput, USUAL_HINT, Verdict};
+use crate::output::{RunOutput, Verdict};
 use crate::plan::RunPlan;
 use crate::request::{
     AskedLimits, AskedPackages, InputFile, Network, RequestError, RunRequest, check_mount,
     check_variable, parse_count, parse_cpus, parse_duration, parse_mount, parse_size,
 };
 use crate::run::{OutputEvent, RunResult, StartError, Stdin, Stream, Surface, picture_kind};
+
+const HERE: hint::Surface = hint::Surface::CommandLine;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -133,11 +135,11 @@ pub fn main(arguments: Arguments, engine: Option<Engine>) -> ExitCode {
     let (plan, stdin) = match prepare(&engine, &arguments) {
         Ok(prepared) => prepared,
         Err(rejected) => {
-            let (message, hint) = (told(&rejected), rejected.hint());
+            let message = told(&rejected);
             if json {
-                print_json(&RunOutput::of_rejected(&rejected, message));
+                print_json(&RunOutput::of_rejected(&rejected, message).words(HERE));
             } else {
-                complain(&message, hint.as_deref());
+                explain(&message, rejected.hint(), HERE);
             }
             return BAD_INPUT.into();
         }
@@ -503,43 +505,34 @@ fn report(
     match result {
         Ok(result) => {
             let verdict = Verdict::of(plan, &result);
-            let output = RunOutput::of_result(plan, result).with_version(version);
+            let output = RunOutput::of_result(plan, result)
+                .with_version(version)
+                .words(HERE);
             if json {
                 print_json(&output);
             } else {
-                for line in output.refusals(|host| format!("Grant it with `--network {host}`.")) {
+                for line in output.refusals(HERE) {
                     complain(&line, None);
                 }
                 for note in &output.notes {
                     complain(note, None);
                 }
                 // A program that failed by itself has said why; the rest is for us to say.
-                let is_ours = |error: &ErrorOutput| match error.kind {
-                    ErrorKind::Exception | ErrorKind::Syntax => false,
-                    ErrorKind::MissingModule => error.hint.as_deref() != Some(USUAL_HINT),
-                    _ => true,
-                };
-                if let Some(error) = verdict.error.filter(is_ours) {
-                    complain(&error.message, here(error.hint).as_deref());
+                if let Some(error) = output.error.filter(|_| !verdict.is_said) {
+                    complain(&error.message, error.hint.as_deref());
                 }
             }
             verdict.shell_code.into()
         }
         Err(error) => {
             if json {
-                print_json(&RunOutput::of_start_error(plan, &error));
+                print_json(&RunOutput::of_start_error(plan, &error).words(HERE));
             } else {
-                let hint = error.hint().map(Into::into);
-                complain(&error.to_string(), here(hint).as_deref());
+                explain(&error.to_string(), error.hint(), HERE);
             }
             OUR_FAILURE.into()
         }
     }
-}
-
-/// A hint with the means of this surface.
-fn here(hint: Option<String>) -> Option<String> {
-    hint.map(|hint| hint.replace("in `packages`", "with `--package`"))
 }
 
 fn print_json(value: &impl serde::Serialize) {

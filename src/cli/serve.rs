@@ -11,9 +11,10 @@ use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::stand_in::StandIn;
-use super::{BAD_INPUT, OUR_FAILURE, complain};
+use super::{BAD_INPUT, OUR_FAILURE, complain, explain};
 use crate::cell::Requirement;
 use crate::engine::{QueueSize, Trust};
+use crate::hint::Surface;
 use crate::language::{Surroundings, Tiers};
 use crate::mcp::{
     Catalog, CodeRunner, CodeRunnerMcp, Identity, Languages, Outputs, RunSettings, RunTool, Runner,
@@ -124,7 +125,7 @@ pub fn main(arguments: Arguments) -> ExitCode {
     } = match build(&arguments, tiers) {
         Ok(built) => built,
         Err(error) => {
-            complain(&error.to_string(), error.hint().as_deref());
+            explain(&error.to_string(), error.hint(), Surface::CommandLine);
             return BAD_INPUT.into();
         }
     };

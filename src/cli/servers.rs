@@ -5,8 +5,9 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use super::{BAD_INPUT, LOW_LIMITS, OUR_FAILURE, complain};
+use super::{BAD_INPUT, LOW_LIMITS, OUR_FAILURE, complain, explain};
 use crate::engine::Engine;
+use crate::hint::Surface;
 use crate::language::Surroundings;
 use crate::servers::{Complaints, Servers};
 
@@ -25,7 +26,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     let servers = match engine.servers() {
         Ok(servers) => servers,
         Err(error) => {
-            complain(&error.to_string(), error.hint().as_deref());
+            explain(&error.to_string(), error.hint(), Surface::CommandLine);
             return BAD_INPUT.into();
         }
     };

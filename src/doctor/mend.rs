@@ -11,6 +11,7 @@ use jail::JailError;
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, capabilities};
 
+use crate::hint::Surface;
 use crate::run::StartError;
 
 /// What decides about namespaces here.
@@ -70,7 +71,7 @@ pub fn mend(error: &StartError, host: &Host) -> String {
     let own = error
         .hint()
         .unwrap_or("Run again; if it stays so, report it.".into());
-    exact.unwrap_or_else(|| own.into())
+    exact.unwrap_or_else(|| own.words(Surface::CommandLine))
 }
 
 fn by_error(step: &str, source: &io::Error, host: &Host) -> Option<String> {

@@ -15,6 +15,7 @@ use super::message::Fault;
 use super::objects::{Answer, Arguments, Boxed, Tool};
 use super::run_tool::{Link, Params, Ran, Runner, render_as, separate};
 use crate::error_kind::ErrorKind;
+use crate::hint::Surface;
 use crate::output::RunOutput;
 
 /// The server's name in that mode.
@@ -67,7 +68,7 @@ impl Tool for CodeRunner {
                 Err(refused) => (refused.ran, refused.words),
             };
             let say = |output: &RunOutput, _: &[Link]| words.unwrap_or_else(|| text(output));
-            Ok(Answer::Complete(render_as(ran, runner, say)))
+            Ok(Answer::Complete(render_as(ran, runner, Surface::Mcp, say)))
         })
     }
 }

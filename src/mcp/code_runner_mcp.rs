@@ -97,7 +97,8 @@ impl Tool for CodeRunnerMcp {
             };
             let say =
                 |output: &RunOutput, _: &[Link]| text::text(output, self.kind, &self.settings);
-            Ok(Answer::Complete(render_as(ran, &self.runner, say)))
+            let surface = self.kind.surface();
+            Ok(Answer::Complete(render_as(ran, &self.runner, surface, say)))
         })
     }
 }
@@ -111,7 +112,10 @@ impl CodeRunnerMcp {
         let params = Params::read(arguments, self.runner.store());
         let params = params.map_err(|misfit| (misfit.message, misfit.hint))?;
         let request = self.grant(params.request);
-        let request = request.map_err(|error| (error.to_string(), error.hint()))?;
+        let request = request.map_err(|error| {
+            let hint = error.hint().map(|hint| hint.words(self.kind.surface()));
+            (error.to_string(), hint)
+        })?;
         Ok(Params { request, ..params })
     }
 

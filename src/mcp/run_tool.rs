@@ -22,7 +22,7 @@ use crate::cell::Requirement;
 use crate::engine::{Engine, Place, Queue, QueueSize, Rejected, Trust};
 use crate::error_kind::ErrorKind;
 use crate::language::{Surroundings, Tiers};
-use crate::output::RunOutput;
+use crate::output::{RunOutput, Unworded};
 use crate::plan::RunPlan;
 use crate::request::{Network, RunRequest};
 use crate::run::{OutputEvent, Stdin, Surface};
@@ -82,7 +82,7 @@ pub struct Runner {
 
 /// What a run came to, for an answer.
 pub struct Ran {
-    pub output: RunOutput,
+    pub output: Unworded,
     pub recorded: Recorded,
 }
 
@@ -90,7 +90,7 @@ impl Ran {
     /// A request that was refused: nothing ran.
     pub fn refused(kind: ErrorKind, message: impl Into<String>, hint: Option<String>) -> Self {
         Self {
-            output: RunOutput::of_rejection(kind, message.into(), hint),
+            output: RunOutput::of_rejection(kind, message.into(), hint.map(Into::into)),
             recorded: Recorded::default(),
         }
     }
@@ -209,13 +209,13 @@ impl Runner {
         context: &Context,
         stop: impl Future<Output = ()>,
         hear: impl FnOnce(mpsc::Receiver<OutputEvent>) -> F,
-    ) -> (RunOutput, Option<F::Output>) {
+    ) -> (Unworded, Option<F::Output>) {
         let refused = |kind, message, hint| (RunOutput::of_rejection(kind, message, hint), None);
         let _place = match self.wait_for_place(context).await {
             Ok(place) => place,
             Err(full) => {
                 let hint = "Wait until some of your runs have ended, then try again.";
-                return refused(ErrorKind::Busy, full.to_string(), Some(hint.to_owned()));
+                return refused(ErrorKind::Busy, full.to_string(), Some(hint.into()));
             }
         };
         let plan = match self.plan(request).await {

@@ -15,6 +15,7 @@ use super::front::Front;
 use super::listen::{Heard, Listener};
 use super::seal::{Answers, Binding};
 use super::talk::Talk;
+use crate::hint::Surface;
 use crate::mcp::{Answer, Context, Fault};
 use crate::output::RunOutput;
 use crate::request::{AskedLimits, CellPath, InputFile, RequestError, RunRequest};
@@ -174,7 +175,7 @@ impl Call<'_> {
         let (output, heard) = runner
             .run_heard(request, Stdin::Empty, self.context, stopped, hear)
             .await;
-        Ok((output, heard.unwrap_or_default()))
+        Ok((output.words(Surface::Mcp), heard.unwrap_or_default()))
     }
 
     fn request(&self, mark: &str, answers: &Answers) -> Result<RunRequest, RequestError> {

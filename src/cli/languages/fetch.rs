@@ -3,9 +3,10 @@
 use std::io::Write;
 use std::process::{Command, ExitCode};
 
-use crate::cli::{BAD_INPUT, OUR_FAILURE, complain, told};
+use crate::cli::{BAD_INPUT, OUR_FAILURE, complain, explain, told};
 use crate::engine::Engine;
 use crate::fetch::{self, Bar, FetchError, Order, Place, Wanted};
+use crate::hint::Surface;
 use crate::language::{Definition, Runtime, UnsupportedPlatform};
 
 #[derive(clap::Subcommand)]
@@ -42,7 +43,7 @@ pub fn main(change: &Change, engine: &Engine) -> ExitCode {
     let definition = match engine.registry().find(name) {
         Ok(definition) => definition,
         Err(error) => {
-            complain(&error.to_string(), error.hint().as_deref());
+            explain(&error.to_string(), error.hint(), Surface::CommandLine);
             return BAD_INPUT.into();
         }
     };

@@ -2,6 +2,7 @@
 
 use jail::{Access, Mount};
 
+use crate::hint::Surface;
 use crate::request::{Network, RequestError, check_mount, check_variable};
 
 /// One of the tools.
@@ -23,6 +24,14 @@ impl Kind {
         match self {
             Self::Python => "Run Python",
             Self::JavaScript => "Run JavaScript or TypeScript",
+        }
+    }
+
+    /// Where a caller can grant a host: in Python's calls, and for JavaScript only at the server's start.
+    pub fn surface(self) -> Surface {
+        match self {
+            Self::Python => Surface::Mcp,
+            Self::JavaScript => Surface::McpOfDeno,
         }
     }
 

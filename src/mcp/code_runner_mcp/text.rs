@@ -55,12 +55,6 @@ pub fn text(output: &RunOutput, kind: Kind, settings: &Settings) -> String {
 
 /// Hosts that were refused, which a program may not have told of.
 fn refusals(output: &RunOutput, kind: Kind) -> String {
-    let grant = |host: &str| match kind {
-        Kind::JavaScript => {
-            format!("Start the server with DENO_PERMISSION_ARGS=--allow-net={host} to grant it.")
-        }
-        Kind::Python => format!("Grant it with `network`: [\"{host}\"]."),
-    };
-    let lines = output.refusals(grant).into_iter();
+    let lines = output.refusals(kind.surface()).into_iter();
     lines.map(|line| format!("\n[note] {line}")).collect()
 }

@@ -10,9 +10,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::{Ran, Runner};
-use crate::error_kind::ErrorKind;
+use crate::hint::Surface;
 use crate::mcp::outputs;
-use crate::output::{ErrorOutput, RunOutput, Status};
+use crate::output::{RunOutput, Status};
 use crate::secret::random_name;
 use crate::store::{self, Spool, Store};
 
@@ -21,22 +21,18 @@ const STDERR_BUDGET: usize = 8_000;
 
 /// The members of a `tools/call` result.
 pub fn render(ran: Ran, runner: &Runner) -> Map<String, Value> {
-    render_as(ran, runner, text)
+    render_as(ran, runner, Surface::Mcp, text)
 }
 
 /// The same with another text for the reader.
 pub fn render_as(
     ran: Ran,
     runner: &Runner,
+    surface: Surface,
     text: impl FnOnce(&RunOutput, &[Link]) -> String,
 ) -> Map<String, Value> {
-    let Ran {
-        mut output,
-        recorded,
-    } = ran;
-    if let Some(error) = &mut output.error {
-        error.hint = hint(error);
-    }
+    let Ran { output, recorded } = ran;
+    let mut output = output.words(surface);
     let budget = runner.settings().budget;
     let mut kept = Kept {
         run: random_name(),
@@ -189,7 +185,7 @@ fn text(output: &RunOutput, links: &[Link]) -> String {
             "The program printed a picture: {kind}, {bytes} bytes"
         ));
     }
-    notes.extend(output.refusals(|host| format!("Grant it with `network`: [\"{host}\"].")));
+    notes.extend(output.refusals(Surface::Mcp));
     notes.extend(output.notes.iter().cloned());
     if let Some(link) = links.first() {
         notes.push(format!(
@@ -209,29 +205,6 @@ pub fn separate(text: &mut String) {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
-}
-
-/// What the caller can do about it with the means of this surface.
-fn hint(error: &ErrorOutput) -> Option<String> {
-    let hint = match error.kind {
-        ErrorKind::Timeout if error.message.starts_with("the compiler") => {
-            return error.hint.clone();
-        }
-        ErrorKind::Memory if error.message.starts_with("the compiler") => {
-            return error.hint.clone();
-        }
-        ErrorKind::Timeout => "Give a larger `timeout` (seconds), or let the program do less.",
-        ErrorKind::Memory => "Let the program use less memory; the limit is the server's.",
-        ErrorKind::Output => "Print less, or write to a file and print a summary.",
-        ErrorKind::Processes => "Start fewer processes and threads.",
-        ErrorKind::Denied => {
-            let hint = error.hint.as_deref()?;
-            return Some(hint.replace("`--network`", "`network`"));
-        }
-        ErrorKind::AmbiguousLanguage => "Name the `language`.",
-        _ => return error.hint.clone(),
-    };
-    Some(hint.to_owned())
 }
 
 /// Leaves out what only costs a reader time: empty members, and walls that stand.
