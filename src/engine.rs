@@ -16,15 +16,15 @@ use jail::{Host, Jail, JailError, Policy, View, Zygote};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use crate::compile::{Builder, Built, Cells};
-use crate::config::{BeyondCeiling, Config, ConfigError};
+use crate::config::{BeyondCeiling, Config, ConfigError, Server};
 use crate::error_kind::ErrorKind;
-use crate::fetch::{Bar, FetchError, Order, Place as Runtimes, Wanted, add, may_add_unasked};
+use crate::fetch::{Bar, FetchError, Order, Place as Runtimes, Wanted, add};
 use crate::hint::Hint;
 use crate::language::{
     By, Definition, LanguageError, LanguageId, MissingRuntime, Registry, Runtime, Surroundings,
     Tiers, UnsupportedPlatform, Versions, Way, unfence,
 };
-use crate::packages::{BadWish, PackageError, PackagePlan, Packages, Readied, Workshop};
+use crate::packages::{BadWish, PackageError, PackagePlan, Packages, Readied, Settings, Workshop};
 use crate::plan::{Defaults, PORT, RunPlan, plan};
 use crate::pool::{Budget, Pool};
 use crate::request::{Network, RequestError, RunRequest};
@@ -36,10 +36,7 @@ pub use queue::{Place, Queue, QueueFull, QueueSize};
 /// Plans requests and runs them, each in a cell of its own.
 pub struct Engine {
     around: Surroundings,
-    /// Read when the first request comes.
-    config: OnceLock<Result<Config, Arc<ConfigError>>>,
-    /// In place of the configuration's.
-    ceiling: Option<Network>,
+    config: Result<Config, Arc<ConfigError>>,
     registry: Registry,
     defaults: Defaults,
     /// Opened when the first cell is needed.
@@ -134,7 +131,7 @@ impl Rejected {
             }
             Self::Network(beyond) => Some(beyond.hint()),
             Self::Server(unknown) => Some(unknown.hint()),
-            Self::Config(_) => Some(ConfigError::HINT.to_owned()),
+            Self::Config(error) => Some(error.hint()),
         };
         text.map(Into::into)
     }
@@ -161,14 +158,22 @@ fn library() -> Option<Arc<OwnedFd>> {
 
 impl Engine {
     pub fn new(around: Surroundings) -> Self {
+        let config = Config::load(around.config.as_deref());
+        Self::configured(around, config.map_err(Arc::new))
+    }
+
+    /// The same with a configuration that has been read already. If it could not be, nothing
+    /// is planned, and the reason is what every request is answered with.
+    pub fn configured(around: Surroundings, config: Result<Config, Arc<ConfigError>>) -> Self {
+        let packages = config.as_ref().map(|config| config.packages.clone());
+        let packages = Settings::new(packages.unwrap_or_default(), around.cache.as_deref());
         Self {
             registry: Registry::load(around.config.as_deref()),
             builder: Builder::new(around.cache.clone()),
             found: Mutex::default(),
             versions: Mutex::default(),
-            packages: Packages::new(&around),
-            config: OnceLock::new(),
-            ceiling: None,
+            packages: Packages::new(packages),
+            config,
             around,
             defaults: Defaults::default(),
             host: Mutex::default(),
@@ -224,8 +229,11 @@ impl Engine {
     }
 
     /// Lets runs reach this at most, whatever the configuration says.
-    pub fn with_ceiling(self, ceiling: Option<Network>) -> Self {
-        Self { ceiling, ..self }
+    pub fn with_ceiling(mut self, ceiling: Option<Network>) -> Self {
+        if let (Ok(config), Some(ceiling)) = (&mut self.config, ceiling) {
+            config.ceiling = ceiling;
+        }
+        self
     }
 
     /// An engine that already starts what most cells need: those that see `/usr`
@@ -252,6 +260,7 @@ impl Engine {
 
     /// Resolves a request; runs nothing.
     pub fn plan(&self, mut request: RunRequest) -> Result<RunPlan, Rejected> {
+        let config = self.config()?;
         let mut fence = None;
         if request.asked_language().is_none()
             && let Some((tag, inside)) = unfence(request.code())
@@ -279,7 +288,7 @@ impl Engine {
         let find = || Runtime::find_for(definition, request.code(), &self.around);
         let (runtime, note) = match self.find(definition, &request) {
             Ok(runtime) => (runtime, None),
-            Err(missing) if may_add_unasked(self.around.config.as_deref()) => {
+            Err(missing) if config.auto_install => {
                 let note = self.fetch(definition, missing)?;
                 (find()?, Some(note))
             }
@@ -289,7 +298,6 @@ impl Engine {
             .packages
             .wishes(&request, definition, &runtime, &self.around)?;
         let offline = request.is_offline();
-        let config = self.config()?;
         let (egress, narrowed) = config.egress(request.asked_network())?;
         let servers = self.servers()?.for_request(&request)?;
         let request = config.extend(request)?;
@@ -649,22 +657,16 @@ impl Engine {
     /// The servers whose tools programs may call.
     pub fn servers(&self) -> Result<&Servers, Rejected> {
         let config = self.config()?;
-        let processes = || config.servers.iter().cloned();
+        let own = |(name, server): &(String, Server)| (name.clone(), server.clone().into());
+        let processes = || config.servers.iter().map(own);
         let functions = || self.functions.iter().cloned();
         let make = || Servers::new(processes(), functions(), self.complaints);
         Ok(self.servers.get_or_init(make))
     }
 
-    fn config(&self) -> Result<&Config, Rejected> {
-        let load = || {
-            let mut config = Config::load(self.around.config.as_deref())?;
-            if let Some(ceiling) = &self.ceiling {
-                config.ceiling = ceiling.clone();
-            }
-            Ok(config)
-        };
-        let config = self.config.get_or_init(|| load().map_err(Arc::new));
-        config
+    /// What the owner of this machine has decided, or what is wrong with how that is written.
+    pub fn config(&self) -> Result<&Config, Rejected> {
+        self.config
             .as_ref()
             .map_err(|error| Rejected::Config(error.clone()))
     }

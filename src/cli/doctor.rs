@@ -3,9 +3,10 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use super::{OUR_FAILURE, complain};
+use super::{OUR_FAILURE, complain, explain, told};
 use crate::doctor::{Group, Level, Report, State, examine};
 use crate::engine::Engine;
+use crate::hint::Surface;
 use crate::language::Surroundings;
 
 const EXIT_CODES: &str = "\
@@ -37,6 +38,11 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         }
     };
     let engine = Engine::new(Surroundings::from_env());
+    // No wall depends on it, but nothing will run.
+    let broken = engine.config().err();
+    if let Some(rejected) = &broken {
+        explain(&told(rejected), rejected.hint(), Surface::CommandLine);
+    }
     let report = runtime.block_on(examine(&engine));
     let text = if arguments.json {
         serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
@@ -45,8 +51,8 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     };
     let _ = io::stdout().lock().write_all(text.as_bytes());
     match report.isolation {
-        Level::Full => ExitCode::SUCCESS,
-        Level::Reduced => REDUCED.into(),
+        Level::Full if broken.is_none() => ExitCode::SUCCESS,
+        Level::Full | Level::Reduced => REDUCED.into(),
         Level::None => OUR_FAILURE.into(),
     }
 }

@@ -3,7 +3,9 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use super::{BAD_INPUT, explain, told};
 use crate::engine::Engine;
+use crate::hint::Surface;
 use crate::language::{Row, Surroundings, rows};
 
 mod fetch;
@@ -20,8 +22,16 @@ pub struct Arguments {
 
 pub fn main(arguments: &Arguments) -> ExitCode {
     let engine = Engine::new(Surroundings::from_env());
+    let config = engine.config();
+    if let Err(rejected) = &config {
+        // The list is right without it; nothing is changed before it is mended.
+        explain(&told(rejected), rejected.hint(), Surface::CommandLine);
+    }
     if let Some(change) = &arguments.change {
-        return fetch::main(change, &engine);
+        return match config {
+            Ok(_) => fetch::main(change, &engine),
+            Err(_) => BAD_INPUT.into(),
+        };
     }
     // As `serve` would have it.
     let rows = rows(engine.registry(), engine.surroundings(), true);

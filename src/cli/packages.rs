@@ -58,6 +58,10 @@ enum Action {
 
 pub fn main(arguments: &Arguments) -> ExitCode {
     let engine = Engine::new(Surroundings::from_env());
+    if let Err(rejected) = engine.config() {
+        explain(&told(&rejected), rejected.hint(), Surface::CommandLine);
+        return BAD_INPUT.into();
+    }
     if let Action::Add { names, language } = &arguments.action {
         return add(&engine, names, language);
     }

@@ -13,6 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use self::stand_in::StandIn;
 use super::{BAD_INPUT, OUR_FAILURE, complain, explain};
 use crate::cell::Requirement;
+use crate::config::{Config, ConfigError};
 use crate::engine::{QueueSize, Trust};
 use crate::hint::Surface;
 use crate::language::{Surroundings, Tiers};
@@ -111,7 +112,13 @@ pub fn main(arguments: Arguments) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let tiers = match Tiers::load(Surroundings::from_env().config.as_deref()) {
+    let folder = Surroundings::from_env().config;
+    let config = Config::load(folder.as_deref()).map_err(Arc::new);
+    if let Err(error) = &config {
+        // Every run will be answered with it; whoever starts the server sees it first.
+        complain(&error.to_string(), Some(&error.hint()));
+    }
+    let tiers = match Tiers::load(folder.as_deref()) {
         Ok(tiers) => tiers,
         Err(error) => {
             complain(&error.to_string(), Some("Mend or remove it."));
@@ -122,7 +129,7 @@ pub fn main(arguments: Arguments) -> ExitCode {
         server,
         folder,
         runner,
-    } = match build(&arguments, tiers) {
+    } = match build(&arguments, config, tiers) {
         Ok(built) => built,
         Err(error) => {
             explain(&error.to_string(), error.hint(), Surface::CommandLine);
@@ -178,13 +185,18 @@ struct Built {
     runner: Arc<Runner>,
 }
 
-fn build(arguments: &Arguments, tiers: Tiers) -> Result<Built, RequestError> {
+fn build(
+    arguments: &Arguments,
+    config: Result<Config, Arc<ConfigError>>,
+    tiers: Tiers,
+) -> Result<Built, RequestError> {
     let usual = QueueSize::default();
     let count = |text: &Option<String>, usual| match text {
         Some(text) => parse_count(text).map(|count| count as usize),
         None => Ok(usual),
     };
     let settings = RunSettings {
+        config,
         requirement: match (&arguments.require, arguments.allow_reduced) {
             (Some(_), _) => Requirement::Strict,
             (None, true) => Requirement::Reduced,

@@ -5,7 +5,6 @@
 
 mod archive;
 mod book;
-mod consent;
 mod download;
 mod error;
 mod place;
@@ -16,7 +15,6 @@ mod registry;
 use std::path::Path;
 
 pub use book::{offers, offers_by};
-pub use consent::may_add_unasked;
 pub use error::FetchError;
 pub use place::{Order, Place, Receipt};
 pub use progress::{Bar, Event, bar, megabytes};

@@ -19,6 +19,7 @@ use super::message::Fault;
 use super::objects::{Answer, Arguments, Boxed, Tool};
 use super::server::Server;
 use crate::cell::Requirement;
+use crate::config::{Config, ConfigError};
 use crate::engine::{Engine, Place, Queue, QueueSize, Rejected, Trust};
 use crate::error_kind::ErrorKind;
 use crate::language::{Surroundings, Tiers};
@@ -36,6 +37,8 @@ pub use render::{Link, ends, keep, render, render_as, separate};
 /// What the server's owner has decided about runs.
 #[derive(Debug, Clone)]
 pub struct RunSettings {
+    /// What was decided for all runs of this machine, or why that cannot be known.
+    pub config: Result<Config, Arc<ConfigError>>,
     pub requirement: Requirement,
     pub queue: QueueSize,
     /// Cells that wait for a program, for each kind that does.
@@ -55,6 +58,7 @@ pub struct RunSettings {
 impl Default for RunSettings {
     fn default() -> Self {
         Self {
+            config: Ok(Config::default()),
             requirement: Requirement::default(),
             queue: QueueSize::default(),
             pool: 4,
@@ -120,7 +124,7 @@ impl Runner {
     pub fn engine(&self) -> &Engine {
         let settings = &self.settings;
         self.engine.get_or_init(|| {
-            Engine::new(Surroundings::from_env())
+            Engine::configured(Surroundings::from_env(), settings.config.clone())
                 .with_packages(settings.packages.clone())
                 .with_ceiling(settings.network.clone())
                 .with_tiers(&settings.tiers)
