@@ -18,6 +18,7 @@ use clap::{Parser, Subcommand};
 
 use crate::cell::Requirement;
 use crate::engine::Engine;
+use crate::hint::{Hint, Surface};
 
 /// Run untrusted code in a sandbox
 #[derive(Parser)]
@@ -131,6 +132,12 @@ fn show_progress(line: &[u8]) {
         let _ = stderr.write_all(b"\r\x1b[K");
         let _ = stderr.write_all(line);
     }
+}
+
+/// An error with a hint that is not in words yet.
+fn explain(message: &str, hint: Option<Hint>, surface: Surface) {
+    let hint = hint.map(|hint| hint.words(surface));
+    print_error(message, hint.as_deref());
 }
 
 /// Says what is wrong in one line and what to do about it in another.

@@ -29,22 +29,25 @@
 //! args = ["-y", "some-server"]
 //! ```
 
+mod error;
 mod file;
+mod tables;
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use jail::{Access, Mount};
+use jail::Mount;
 
+pub use self::error::ConfigError;
+use self::error::{Mistake, checked};
 use self::file::{File, Words};
+pub use self::tables::{Packages, Server};
 use crate::egress::Egress;
 use crate::request::{
-    BadGrant, Network, Pattern, RequestError, RunRequest, add_mounts, check_mount, check_variable,
-    parse_size,
+    Network, Pattern, RequestError, RunRequest, add_mounts, check_variable, parse_size,
 };
-use crate::secret::{Header, Hidden, Secret};
-use crate::upstream::Settings;
+use crate::secret::Secret;
 
 const FILE: &str = "config.toml";
 
@@ -58,22 +61,13 @@ pub struct Config {
     mounts: Vec<Mount>,
     env: Vec<(String, String)>,
     secrets: Vec<Secret>,
-    /// Secrets that have no value here, and why.
+    /// Secrets that have no value here: the hosts they would go to, and why.
     missing: Vec<(Vec<Pattern>, String)>,
     /// The servers whose tools programs may call, by their names.
-    pub servers: Vec<(String, Settings)>,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    #[error("cannot read `{}`: {source}", path.display())]
-    Read { path: PathBuf, source: io::Error },
-    #[error("`{}` cannot be used: {reason}", path.display())]
-    Bad { path: PathBuf, reason: String },
-}
-
-impl ConfigError {
-    pub const HINT: &str = "Mend the file; docs/network.md describes it.";
+    pub servers: Vec<(String, Server)>,
+    /// Whether a missing runtime may be fetched without being asked for. Even then it is told.
+    pub auto_install: bool,
+    pub packages: Packages,
 }
 
 /// Why a request asks for more than the configuration allows.
@@ -106,6 +100,8 @@ impl Default for Config {
             secrets: Vec::new(),
             missing: Vec::new(),
             servers: Vec::new(),
+            auto_install: false,
+            packages: Packages::default(),
         }
     }
 }
@@ -121,77 +117,47 @@ impl Config {
             Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(source) => return Err(ConfigError::Read { path, source }),
         };
-        Self::parse(&text).map_err(|reason| ConfigError::Bad { path, reason })
+        Self::parse(&text).map_err(|mistake| mistake.located(&path, &text))
     }
 
-    fn parse(text: &str) -> Result<Self, String> {
-        let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
-        let grant = |error: BadGrant| error.to_string();
-        let request = |error: RequestError| error.to_string();
-        let mut config = Self::default();
-        match &file.network.allow {
-            Some(Words::One(word)) => config.ceiling = Network::parse(word).map_err(grant)?,
-            Some(Words::Many(words)) => {
-                let words = words.iter().map(String::as_str);
-                config.ceiling = Network::from_words(words).map_err(grant)?;
-            }
-            None => {}
+    fn parse(text: &str) -> Result<Self, Mistake> {
+        let file: File = toml::from_str(text)?;
+        let mut config = Self {
+            auto_install: file.auto_install,
+            packages: file.packages.check()?,
+            ..Self::default()
+        };
+        if let Some(allow) = &file.network.allow {
+            config.ceiling = checked(allow, |words| match words {
+                Words::One(word) => Network::parse(word),
+                Words::Many(words) => Network::from_words(words.iter().map(String::as_str)),
+            })?;
         }
-        for word in &file.network.private {
-            config.private.push(Pattern::parse(word).map_err(grant)?);
+        for host in &file.network.private {
+            config.private.push(checked(host, |it| Pattern::parse(it))?);
         }
         if let Some(size) = &file.network.transfer {
-            config.transfer = Some(parse_size(size).map_err(request)?);
+            config.transfer = Some(checked(size, |it| parse_size(it))?);
         }
         for table in file.mount {
-            let access = if table.write {
-                Access::Write
-            } else {
-                Access::ReadOnly
-            };
-            let mount = check_mount(&table.host, &table.cell, access).map_err(request)?;
-            add_mounts(&mut config.mounts, [mount]).map_err(request)?;
+            let mount = table.check()?;
+            checked(&table.cell, |_| add_mounts(&mut config.mounts, [mount]))?;
         }
         for table in file.secret {
-            check_variable(&table.name, "").map_err(request)?;
-            let hosts = table
-                .hosts
-                .iter()
-                .map(|host| Pattern::parse(host).map_err(grant));
-            let hosts = hosts.collect::<Result<Vec<_>, _>>()?;
-            let header = match &table.header {
-                Some(text) => Some(Header::parse(text).ok_or_else(|| {
-                    format!(
-                        "secret `{}`: its header is not `Name: value with {{secret}}`",
-                        table.name
-                    )
-                })?),
-                None => None,
-            };
-            match table.value() {
-                Ok(value) => config.secrets.push(Secret {
-                    name: table.name,
-                    placeholder: String::new(),
-                    value: Hidden::new(&value),
-                    hosts,
-                    header,
-                }),
-                Err(why) => config
-                    .missing
-                    .push((hosts, format!("secret `{}`: {why}", table.name))),
+            match table.check()? {
+                Ok(secret) => config.secrets.push(secret),
+                Err(missing) => config.missing.push(missing),
             }
         }
         for name in file.env.pass {
-            check_variable(&name, "").map_err(request)?;
+            checked(&name, |it| check_variable(it, ""))?;
+            let name = name.into_inner();
             if let Ok(value) = std::env::var(&name) {
                 config.env.push((name, value));
             }
         }
         for (name, table) in file.servers {
-            let settings = table
-                .settings()
-                .map_err(|why| format!("server `{name}`: {why}"))?;
-            config.servers.push((name, settings));
+            config.servers.push((name, table.check()?));
         }
         Ok(config)
     }
@@ -237,46 +203,4 @@ impl Config {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_narrows_what_runs_may_ask_for() {
-        let text = "[network]\nallow = ['*.a.test']\nprivate = ['b.a.test']\ntransfer = '1m'\n";
-        let config = Config::parse(text).unwrap();
-        let asked = |text: &str| config.egress(&Network::parse(text).unwrap());
-        assert!(asked("none").unwrap().0.is_none());
-        let (egress, notes) = asked("b.a.test").unwrap();
-        let egress = egress.unwrap();
-        assert_eq!(
-            (egress.transfer, egress.private.len(), notes.len()),
-            (1 << 20, 1, 0)
-        );
-        let (egress, notes) = asked("all").unwrap();
-        assert_eq!(egress.unwrap().network.to_string(), "*.a.test");
-        assert_eq!(
-            notes,
-            ["network: all was asked for, *.a.test is the most allowed and was used"]
-        );
-        let beyond = asked("b.test").unwrap_err();
-        assert_eq!(beyond.hint(), "What may be granted is: *.a.test.");
-    }
-
-    #[test]
-    fn what_is_not_understood_is_not_ignored() {
-        for bad in [
-            "[netwrok]\nallow = 'all'",
-            "[network]\nalow = 'all'",
-            "[network]\nallow = 'http://a.test'",
-            "[network]\nallow = 5",
-            "[network]\ntransfer = 'much'",
-            "[env]\npass = ['A=b']",
-            "[[mount]]\nhost = '/none/such'\ncell = '/data'",
-            "[[mount]]\nhost = '/tmp'\ncell = '/etc'",
-            "allow",
-        ] {
-            assert!(Config::parse(bad).is_err(), "{bad}");
-        }
-        assert_eq!(Config::parse("").unwrap().ceiling, Network::All);
-    }
-}
+mod tests;

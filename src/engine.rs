@@ -12,14 +12,13 @@ use std::time::Instant;
 use crate::caller::Caller;
 use crate::cell::{JailProvider, Provider, Warming};
 use crate::compile::Builder;
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, Server};
 use crate::language::{
     By, Definition, Registry, Runtime, Surroundings, Tiers, UnsupportedPlatform, unfence,
 };
-use crate::packages::{Importer, Packages};
+use crate::packages::{Importer, Packages, Settings};
 use crate::plan::{Defaults, Inputs, PackageInputs, RunPlan, UpstreamInputs, plan};
 use crate::request::{Network, RunRequest};
-use crate::runtimes::may_add_unasked;
 use crate::upstream::{Functions, ServerStderr, UpstreamServers};
 
 pub use crate::cell::Trust;
@@ -30,10 +29,7 @@ pub use run::RunResult;
 /// Plans requests and runs them, each in a cell of its own.
 pub struct Engine {
     around: Surroundings,
-    /// Read when the first request comes.
-    config: OnceLock<Result<Config, Arc<ConfigError>>>,
-    /// In place of the configuration's.
-    ceiling: Option<Network>,
+    config: Result<Config, Arc<ConfigError>>,
     registry: Registry,
     defaults: Defaults,
     provider: Arc<dyn Provider>,
@@ -70,13 +66,14 @@ impl Engine {
 
     /// Runs programs in cells of `provider`.
     pub fn with_provider(around: Surroundings, provider: impl Provider + 'static) -> Self {
+        let config = Config::load(around.config.as_deref()).map_err(Arc::new);
+        let packages = package_settings(&config, &around);
         Self {
             registry: Registry::load(around.config.as_deref()),
             builder: Builder::new(around.cache.clone()),
-            packages: Packages::new(&around),
+            packages: Packages::new(packages),
+            config,
             around,
-            config: OnceLock::new(),
-            ceiling: None,
             defaults: Defaults::default(),
             provider: Arc::new(provider),
             prestarted: None,
@@ -110,6 +107,17 @@ impl Engine {
         }
     }
 
+    /// With a configuration that has been read already. If it could not be, nothing is planned, and the reason is what every request is
+    /// answered with.
+    pub fn with_config(self, config: Result<Config, Arc<ConfigError>>) -> Self {
+        let packages = Packages::new(package_settings(&config, &self.around));
+        Self {
+            config,
+            packages,
+            ..self
+        }
+    }
+
     /// Keeps packages here, whatever the configuration says.
     pub fn with_packages(mut self, folder: Option<PathBuf>) -> Self {
         if let Some(folder) = folder {
@@ -138,8 +146,11 @@ impl Engine {
     }
 
     /// Lets runs reach this at most, whatever the configuration says.
-    pub fn with_ceiling(self, ceiling: Option<Network>) -> Self {
-        Self { ceiling, ..self }
+    pub fn with_ceiling(mut self, ceiling: Option<Network>) -> Self {
+        if let (Ok(config), Some(ceiling)) = (&mut self.config, ceiling) {
+            config.ceiling = ceiling;
+        }
+        self
     }
 
     pub fn registry(&self) -> &Registry {
@@ -175,6 +186,7 @@ impl Engine {
     }
 
     fn resolve(&self, mut request: RunRequest, effort: Effort) -> Result<RunPlan, Rejected> {
+        let config = self.config()?;
         let mut fence = None;
         if request.asked_language().is_none()
             && let Some((tag, inside)) = unfence(request.code())
@@ -202,9 +214,7 @@ impl Engine {
         let mut notes = Vec::new();
         let runtime = match self.find(definition, &request, effort) {
             Ok(runtime) => runtime,
-            Err(missing)
-                if effort == Effort::Fetch && may_add_unasked(self.around.config.as_deref()) =>
-            {
+            Err(missing) if effort == Effort::Fetch && config.auto_install => {
                 notes.push(self.fetch(definition, missing)?);
                 Runtime::find_for(definition, request.code(), &self.around)?
             }
@@ -230,7 +240,6 @@ impl Engine {
         // do others, which are to look the same.
         let shows =
             wishes.is_some() || (self.prestarted.is_some() && definition.packages.is_some());
-        let config = self.config()?;
         let (egress, narrowed) = config.egress(request.asked_network())?;
         notes.extend(narrowed);
         let servers = self.servers()?;
@@ -295,23 +304,22 @@ impl Engine {
     /// The servers whose tools programs may call.
     pub fn servers(&self) -> Result<&UpstreamServers, Rejected> {
         let config = self.config()?;
-        let processes = || config.servers.iter().cloned();
+        let own = |(name, server): &(String, Server)| (name.clone(), server.clone().into());
+        let processes = || config.servers.iter().map(own);
         let functions = || self.functions.iter().cloned();
         let make = || UpstreamServers::new(processes(), functions(), self.complaints);
         Ok(self.servers.get_or_init(make))
     }
 
-    fn config(&self) -> Result<&Config, Rejected> {
-        let load = || {
-            let mut config = Config::load(self.around.config.as_deref())?;
-            if let Some(ceiling) = &self.ceiling {
-                config.ceiling = ceiling.clone();
-            }
-            Ok(config)
-        };
-        let config = self.config.get_or_init(|| load().map_err(Arc::new));
-        config
+    /// What the owner of this machine has decided, or what is wrong with how that is written.
+    pub fn config(&self) -> Result<&Config, Rejected> {
+        self.config
             .as_ref()
             .map_err(|error| Rejected::Config(error.clone()))
     }
+}
+
+fn package_settings(config: &Result<Config, Arc<ConfigError>>, around: &Surroundings) -> Settings {
+    let packages = config.as_ref().map(|config| config.packages.clone());
+    Settings::new(packages.unwrap_or_default(), around.cache.as_deref())
 }

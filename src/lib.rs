@@ -20,7 +20,7 @@
 //! - [`run`] carries a plan out: deadline, output, outcome.
 //! - [`compile`] builds a program before it runs, in cells too, and keeps what it built.
 //! - [`packages`] finds out which packages a program needs and installs them, in cells too.
-//! - [`output`] is a result as the world sees it.
+//! - [`output`] is a result as the world sees it, [`error_kind`] the words for what went wrong, and [`hint`] what to do about it.
 //! - [`upstream`] are other MCP servers, whose tools a program may call.
 //! - [`store`] has output that was too long for its answer, for a while.
 //! - [`random`] makes names that cannot be guessed.
@@ -87,8 +87,8 @@
 //!         let request = RunRequest::new(code).expect("a program").language(language);
 //!         let context = RunContext::new(Caller::local(), Listener);
 //!         let ran = runtime.block_on(service.run(request, context));
-//!         assert_eq!(ran.heard, b"42\n", "{:?}", ran.output.error);
-//!         assert_eq!(ran.output.stdout, "42\n");
+//!         assert_eq!(ran.heard, b"42\n", "{:?}", ran.output);
+//!         assert_eq!(ran.output.stdout(), "42\n");
 //!     }
 //!     ExitCode::SUCCESS
 //! }
@@ -102,6 +102,8 @@ pub mod config;
 pub mod doctor;
 pub mod egress;
 pub mod engine;
+pub mod error_kind;
+pub mod hint;
 pub mod http;
 pub mod language;
 pub mod loopback;

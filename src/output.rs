@@ -1,6 +1,8 @@
 //! A result as the world sees it: what `--json` prints and MCP returns.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -8,17 +10,37 @@ use crate::cell::{CellError, Isolation};
 use crate::compile::Compiled;
 use crate::egress;
 use crate::engine::{Rejected, RunResult, StartError};
+use crate::error_kind::ErrorKind;
+use crate::hint::{Hint, Surface};
 use crate::language::{By, Cause, Diagnosis, LanguageError, Problem};
 use crate::packages::Refused;
 use crate::plan::{RunPlan, bytes};
 use crate::run::Outcome;
 
-/// What to do about a missing module of which nothing more is known.
-pub const USUAL_HINT: &str = "Name its package in `packages`, or pass the module as a file.";
+/// How a run ended, in one stable word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Ok,
+    Failed,
+    Killed,
+    Timeout,
+    Memory,
+    Cancelled,
+    Lost,
+    /// Nothing was executed.
+    Rejected,
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
 
 #[derive(Debug, Serialize)]
 pub struct RunOutput {
-    pub status: &'static str,
+    pub status: Status,
     pub exit_code: Option<i32>,
     pub signal: Option<String>,
     pub stdout: String,
@@ -55,8 +77,9 @@ pub struct RunOutput {
 
 #[derive(Debug, Serialize)]
 pub struct ErrorOutput {
-    pub kind: &'static str,
+    pub kind: ErrorKind,
     pub message: String,
+    /// There once a surface has put it into words: see [`Unworded`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// Where in the workspace, if the runtime said so.
@@ -89,11 +112,11 @@ pub struct ErrorOutput {
 }
 
 impl ErrorOutput {
-    fn new(kind: &'static str, message: String, hint: Option<String>) -> Self {
+    fn new(kind: ErrorKind, message: String) -> Self {
         Self {
             kind,
             message,
-            hint,
+            hint: None,
             file: None,
             line: None,
             column: None,
@@ -158,21 +181,58 @@ pub struct UsageOutput {
     pub memory_peak_bytes: Option<u64>,
 }
 
+/// An output whose hint nobody has put into words yet: only a surface knows by which flag or
+/// parameter its reader can follow it.
+#[derive(Debug)]
+pub struct Unworded {
+    output: RunOutput,
+    hint: Option<Hint>,
+}
+
+impl Unworded {
+    pub fn stdout(&self) -> &str {
+        &self.output.stdout
+    }
+
+    pub fn stderr(&self) -> &str {
+        &self.output.stderr
+    }
+
+    pub fn words(self, surface: Surface) -> RunOutput {
+        let mut output = self.output;
+        if let Some(error) = &mut output.error {
+            error.hint = self.hint.map(|hint| hint.words(surface));
+        }
+        output
+    }
+
+    /// The same with the version of its runtime.
+    pub fn with_version(mut self, version: Option<String>) -> Self {
+        if let Some(runtime) = &mut self.output.runtime {
+            runtime.version = version;
+        }
+        self
+    }
+}
+
 impl RunOutput {
-    /// What the network refused, and how `grant` says it is granted: one line for each.
-    pub fn refusals(&self, grant: impl Fn(&str) -> String) -> Vec<String> {
+    /// What the network refused, and how a surface lets it be granted: one line for each.
+    pub fn refusals(&self, surface: Surface) -> Vec<String> {
         let denied = self.network.iter().flat_map(|network| &network.denied);
         let line = |denied: &egress::Denied| {
             let why = format!("`{}` was refused: {}", denied.host, denied.reason.words());
             match &denied.grant {
-                Some(host) => format!("network: {why}. {}", grant(host)),
+                Some(host) => {
+                    let grant = Hint::GrantRefused(host.clone());
+                    format!("network: {why}. {}", grant.words(surface))
+                }
                 None => format!("network: {why}"),
             }
         };
         denied.map(line).collect()
     }
 
-    pub fn of_result(plan: &RunPlan, result: RunResult) -> Self {
+    pub fn of_result(plan: &RunPlan, result: RunResult) -> Unworded {
         let verdict = Verdict::of(plan, &result);
         let mut truncated = BTreeMap::new();
         for (name, stream) in [("stdout", &result.stdout), ("stderr", &result.stderr)] {
@@ -192,7 +252,7 @@ impl RunOutput {
             Some(_) => String::new(),
             None => result.stdout.to_text(),
         };
-        Self {
+        let output = Self {
             exit_code: verdict.exit_code,
             signal: verdict.signal,
             stdout,
@@ -224,27 +284,29 @@ impl RunOutput {
             network: result.network,
             isolation: Some(result.isolation),
             ..Self::empty(verdict.status, Some(plan))
-        }
+        };
+        let hint = verdict.hint;
+        Unworded { output, hint }
     }
 
     /// A request that was refused: nothing ran.
-    pub fn of_rejection(kind: &'static str, message: String, hint: Option<String>) -> Self {
+    pub fn of_rejection(kind: ErrorKind, message: String, hint: Option<Hint>) -> Unworded {
         // A message of whole sentences gets one more.
         let message = match message.ends_with('.') {
             true => format!("{message} Nothing was executed."),
             false => format!("{message}; nothing was executed"),
         };
-        let error = ErrorOutput::new(kind, message, hint);
-        Self {
-            error: Some(error),
-            ..Self::empty("rejected", None)
-        }
+        let output = Self {
+            error: Some(ErrorOutput::new(kind, message)),
+            ..Self::empty(Status::Rejected, None)
+        };
+        Unworded { output, hint }
     }
 
     /// The same, with all that is known about the reason.
-    pub fn of_rejected(rejected: &Rejected, message: String) -> Self {
-        let mut output = Self::of_rejection(rejected.kind(), message, rejected.hint());
-        match (rejected, &mut output.error) {
+    pub fn of_rejected(rejected: &Rejected, message: String) -> Unworded {
+        let mut unworded = Self::of_rejection(rejected.kind(), message, rejected.hint());
+        match (rejected, &mut unworded.output.error) {
             (Rejected::Runtime(missing), Some(error)) => {
                 error.searched = missing.searched.clone();
                 error.path = Some(missing.path.to_string());
@@ -258,38 +320,32 @@ impl RunOutput {
             }
             _ => {}
         }
-        output
+        unworded
     }
 
     /// A cell that could not be made: nothing ran.
-    pub fn of_start_error(plan: &RunPlan, error: &StartError) -> Self {
+    pub fn of_start_error(plan: &RunPlan, error: &StartError) -> Unworded {
         let (status, kind) = match error {
-            StartError::Cell(CellError::Wall { .. }) => ("rejected", "denied"),
-            StartError::Packages(error) => ("failed", error.kind()),
-            StartError::Cell(error) if error.is_lost() => ("lost", "sandbox"),
-            _ => ("rejected", "sandbox"),
+            StartError::Cell(CellError::Wall { .. }) => (Status::Rejected, ErrorKind::Denied),
+            StartError::Packages(error) => (Status::Failed, error.kind()),
+            StartError::Cell(error) if error.is_lost() => (Status::Lost, ErrorKind::Sandbox),
+            _ => (Status::Rejected, ErrorKind::Sandbox),
         };
         let message = format!("{error}; nothing was executed");
-        let mut output = ErrorOutput::new(kind, message, error.hint().map(Into::into));
+        let hint = error.hint();
+        let mut told = ErrorOutput::new(kind, message);
         if let StartError::Packages(error) = error {
-            output.module = error.module().map(str::to_owned);
-            output.candidates = error.candidates();
+            told.module = error.module().map(str::to_owned);
+            told.candidates = error.candidates();
         }
-        Self {
-            error: Some(output),
+        let output = Self {
+            error: Some(told),
             ..Self::empty(status, Some(plan))
-        }
+        };
+        Unworded { output, hint }
     }
 
-    /// The same with the version of its runtime.
-    pub fn with_version(mut self, version: Option<String>) -> Self {
-        if let Some(runtime) = &mut self.runtime {
-            runtime.version = version;
-        }
-        self
-    }
-
-    fn empty(status: &'static str, plan: Option<&RunPlan>) -> Self {
+    fn empty(status: Status, plan: Option<&RunPlan>) -> Self {
         Self {
             status,
             exit_code: None,
@@ -340,33 +396,239 @@ fn result_notes(result: &RunResult) -> Vec<String> {
 
 /// An outcome in words and numbers.
 pub struct Verdict {
-    pub status: &'static str,
+    pub status: Status,
     /// What `hotcell run` exits with.
     pub shell_code: u8,
     pub exit_code: Option<i32>,
     pub signal: Option<String>,
+    /// Without its hint, which is below.
     pub error: Option<ErrorOutput>,
+    pub hint: Option<Hint>,
+    /// Whether the program's own standard error says as much.
+    pub is_said: bool,
+}
+
+/// Who ran, and within which limits: the program or its compiler.
+struct Ran {
+    who: &'static str,
+    timeout: Duration,
+    memory: u64,
+    tasks: u32,
 }
 
 impl Verdict {
     pub fn of(plan: &RunPlan, result: &RunResult) -> Self {
-        match (&result.compiled, &plan.build) {
+        let verdict = match (&result.compiled, &plan.build) {
             (Some(compiled), Some(build)) if compiled.failed => {
-                // The compiler's end is told as a program's would be, in its own words and limits.
-                let mut compiler = plan.clone();
-                compiler.launch.limits = build.limits.clone();
-                compiler.launch.timeout = build.timeout;
-                let verdict = Self::of_program(&compiler, result);
-                let mut error = verdict.error.map(|error| of_compiler(error, compiled));
-                if let Some(error) = &mut error {
-                    // A compiler has no field for what it misses, but it says its name.
-                    let mut refused = result.refused.iter();
-                    let missed = refused.find(|it| error.message.contains(&it.module));
-                    error.module = missed.map(|it| it.module.clone());
-                }
-                Self { error, ..verdict }.explained(&result.refused)
+                let compiler = Ran {
+                    who: "the compiler",
+                    timeout: build.timeout,
+                    memory: build.limits.memory,
+                    tasks: build.limits.tasks,
+                };
+                Self::of_outcome(plan, &compiler, result).of_compiler(compiled, &result.refused)
             }
-            _ => Self::of_program(plan, result).explained(&result.refused),
+            _ => {
+                let program = Ran {
+                    who: "the program",
+                    timeout: plan.launch.timeout,
+                    memory: plan.launch.limits.memory,
+                    tasks: plan.launch.limits.tasks,
+                };
+                Self::of_outcome(plan, &program, result)
+            }
+        };
+        verdict.explained(&result.refused)
+    }
+
+    fn of_outcome(plan: &RunPlan, ran: &Ran, result: &RunResult) -> Self {
+        let who = ran.who;
+        match result.outcome {
+            Outcome::Exited { code: 0, .. } => Self {
+                status: Status::Ok,
+                shell_code: 0,
+                exit_code: Some(0),
+                signal: None,
+                error: None,
+                hint: None,
+                is_said: false,
+            },
+            Outcome::Exited {
+                code,
+                at_process_limit: true,
+            } => {
+                let message = format!(
+                    "{who} failed with exit code {code} after it had reached its limit of {} processes",
+                    ran.tasks
+                );
+                let error = ErrorOutput::new(ErrorKind::Processes, message);
+                Self::failed(Status::Failed, code as u8, error)
+                    .with_hint(Hint::RaiseProcesses)
+                    .with_code(code)
+            }
+            Outcome::Exited { code, .. } => {
+                let exited = format!("{who} failed with exit code {code}");
+                Self::diagnosed(plan, exited, code as u8, &result.stderr.tail()).with_code(code)
+            }
+            Outcome::Signaled { signal } => {
+                let name = signal_name(signal);
+                let message = format!("{who} was ended by {name}");
+                let error = ErrorOutput::new(ErrorKind::Signal, message);
+                Self {
+                    signal: Some(name),
+                    ..Self::failed(Status::Killed, 128 + signal as u8, error)
+                }
+            }
+            Outcome::TimedOut => {
+                let seconds = ran.timeout.as_secs_f64();
+                let message = format!("{who} was ended at its time limit of {seconds} s");
+                let error = ErrorOutput::new(ErrorKind::Timeout, message);
+                Self::failed(Status::Timeout, 124, error).with_hint(Hint::RaiseTimeout)
+            }
+            Outcome::OutOfMemory => {
+                let limit = bytes(ran.memory);
+                let message = format!("{who} was ended at its memory limit of {limit}");
+                let error = ErrorOutput::new(ErrorKind::Memory, message);
+                Self::failed(Status::Memory, 122, error).with_hint(Hint::RaiseMemory)
+            }
+            Outcome::TooMuchOutput => {
+                let limit = bytes(plan.launch.output_limit);
+                let message = format!("{who} was ended because it printed more than {limit}");
+                let error = ErrorOutput::new(ErrorKind::Output, message);
+                Self::failed(Status::Killed, 123, error).with_hint(Hint::RaiseOutput)
+            }
+            Outcome::Cancelled => {
+                let message = "the run was cancelled".to_owned();
+                let error = ErrorOutput::new(ErrorKind::Cancelled, message);
+                Self::failed(Status::Cancelled, 130, error)
+            }
+            Outcome::Lost => {
+                let message =
+                    format!("{who}'s sandbox vanished; what it did until then is unknown");
+                let error = ErrorOutput::new(ErrorKind::Lost, message);
+                Self::failed(Status::Lost, 125, error).with_hint("Run it again.".into())
+            }
+        }
+    }
+
+    fn failed(status: Status, shell_code: u8, error: ErrorOutput) -> Self {
+        Self {
+            status,
+            shell_code,
+            exit_code: None,
+            signal: None,
+            error: Some(error),
+            hint: None,
+            is_said: false,
+        }
+    }
+
+    fn with_code(self, code: i32) -> Self {
+        Self {
+            exit_code: Some(code),
+            ..self
+        }
+    }
+
+    fn with_hint(self, hint: Hint) -> Self {
+        Self {
+            hint: Some(hint),
+            ..self
+        }
+    }
+
+    /// Why a program failed by itself, as far as its runtime said so.
+    fn diagnosed(plan: &RunPlan, exited: String, shell_code: u8, stderr: &[u8]) -> Self {
+        let Diagnosis { cause, file, line } = plan.failure.diagnose(stderr);
+        let mut module = None;
+        let mut is_said = true;
+        let (kind, message, hint) = match cause {
+            Cause::Unknown => {
+                match egress::missing_network(stderr).filter(|_| plan.egress.is_none()) {
+                    Some(host) => {
+                        is_said = false;
+                        let message = format!("{exited}: it has no network");
+                        (ErrorKind::Denied, message, Some(Hint::GrantHost(host)))
+                    }
+                    None => (ErrorKind::Exception, exited, None),
+                }
+            }
+            Cause::NoInput => {
+                let message = format!("{exited}: it read more input than there was");
+                (ErrorKind::Exception, message, Some(Hint::GiveInput))
+            }
+            Cause::Syntax { words } => {
+                let message = format!("the program could not be read: {words}");
+                (ErrorKind::Syntax, message, None)
+            }
+            Cause::MissingModule { module: name, hint } => {
+                is_said = hint.is_none();
+                let message = format!("the program needs `{name}`, which is not there");
+                let hint = hint.map_or(Hint::NamePackage, Hint::OfDefinition);
+                module = Some(name);
+                (ErrorKind::MissingModule, message, Some(hint))
+            }
+        };
+        let error = ErrorOutput {
+            // A line without a file is one of the program itself.
+            file: file.or_else(|| line.map(|_| plan.source.to_string())),
+            line,
+            module,
+            ..ErrorOutput::new(kind, message)
+        };
+        Self {
+            hint,
+            is_said,
+            ..Self::failed(Status::Failed, shell_code, error)
+        }
+    }
+
+    /// Why there is no program to run.
+    fn of_compiler(self, compiled: &Compiled, refused: &[Refused]) -> Self {
+        let Some(mut error) = self.error else {
+            return self;
+        };
+        let mut hint = self.hint;
+        match error.kind {
+            // A compiler that exits with a code does so for what is wrong with its sources.
+            ErrorKind::Exception | ErrorKind::Syntax | ErrorKind::MissingModule => {
+                let first = compiled.problems.first();
+                let message = match first {
+                    Some(problem) => {
+                        format!("the program could not be compiled: {}", problem.message)
+                    }
+                    None => "the program could not be compiled".to_owned(),
+                };
+                error = ErrorOutput {
+                    file: first.map(|problem| problem.file.clone()),
+                    line: first.map(|problem| problem.line),
+                    column: first.and_then(|problem| problem.column),
+                    diagnostics: compiled.problems.clone(),
+                    ..ErrorOutput::new(ErrorKind::Syntax, message)
+                };
+                hint = None;
+            }
+            ErrorKind::Timeout => {
+                hint = Some(
+                    "The compiler's own limit is `[compile] timeout` of the language; give it less to do, \
+                     or describe the language anew in hotcell's configuration."
+                        .into(),
+                );
+            }
+            ErrorKind::Memory => {
+                hint =
+                    Some("The compiler's own limit is `[compile] memory` of the language.".into());
+            }
+            _ => {}
+        }
+        // A compiler has no field for what it misses, but it says its name.
+        let missed = refused.iter().find(|it| error.message.contains(&it.module));
+        error.module = missed.map(|it| it.module.clone());
+        Self {
+            is_said: error.kind == ErrorKind::Syntax,
+            error: Some(error),
+            hint,
+            ..self
         }
     }
 
@@ -378,198 +640,18 @@ impl Verdict {
                 .iter()
                 .find(|it| module.split('.').next() == Some(it.module.as_str()))
         {
-            error.hint = Some(match refused.candidates.as_slice() {
-                [] => format!("Name its package in `packages`: {}.", refused.why),
-                names => format!(
-                    "Name its package in `packages`, perhaps {}: {}.",
-                    names.join(" or "),
-                    refused.why
-                ),
-            });
             error.candidates = refused.candidates.clone();
+            self.is_said &= error.kind != ErrorKind::MissingModule;
+            self.hint = Some(Hint::NameRefusedPackage {
+                candidates: refused.candidates.clone(),
+                why: refused.why.clone(),
+            });
         }
         self
     }
-
-    fn of_program(plan: &RunPlan, result: &RunResult) -> Self {
-        let failed = |status, shell_code: u8, kind, message: String, hint: Option<&str>| Self {
-            status,
-            shell_code,
-            exit_code: None,
-            signal: None,
-            error: Some(ErrorOutput::new(kind, message, hint.map(str::to_owned))),
-        };
-        match result.outcome {
-            Outcome::Exited { code: 0, .. } => Self {
-                status: "ok",
-                shell_code: 0,
-                exit_code: Some(0),
-                signal: None,
-                error: None,
-            },
-            Outcome::Exited {
-                code,
-                at_process_limit,
-            } => {
-                let verdict = if at_process_limit {
-                    let tasks = plan.launch.limits.tasks;
-                    let message = format!(
-                        "the program failed with exit code {code} after it had reached its limit of {tasks} processes"
-                    );
-                    let hint =
-                        "Raise the limit with `--pids`, or start fewer processes and threads.";
-                    failed("failed", code as u8, "processes", message, Some(hint))
-                } else {
-                    let error = diagnosed(plan, code, &result.stderr.tail());
-                    Self {
-                        error: Some(error),
-                        ..failed("failed", code as u8, "", String::new(), None)
-                    }
-                };
-                Self {
-                    exit_code: Some(code),
-                    ..verdict
-                }
-            }
-            Outcome::Signaled { signal } => {
-                let name = signal_name(signal);
-                let message = format!("the program was ended by {name}");
-                Self {
-                    signal: Some(name),
-                    ..failed("killed", 128 + signal as u8, "signal", message, None)
-                }
-            }
-            Outcome::TimedOut => failed(
-                "timeout",
-                124,
-                "timeout",
-                format!(
-                    "the program was ended at its time limit of {} s",
-                    plan.launch.timeout.as_secs_f64()
-                ),
-                Some("Raise the limit with `--timeout`."),
-            ),
-            Outcome::OutOfMemory => failed(
-                "memory",
-                122,
-                "memory",
-                format!(
-                    "the program was ended at its memory limit of {}",
-                    bytes(plan.launch.limits.memory)
-                ),
-                Some("Raise the limit with `--memory`."),
-            ),
-            Outcome::TooMuchOutput => failed(
-                "killed",
-                123,
-                "output",
-                format!(
-                    "the program was ended because it printed more than {}",
-                    bytes(plan.launch.output_limit)
-                ),
-                Some("Raise the limit with `--output-limit`, or print less."),
-            ),
-            Outcome::Cancelled => failed(
-                "cancelled",
-                130,
-                "cancelled",
-                "the run was cancelled".to_owned(),
-                None,
-            ),
-            Outcome::Lost => failed(
-                "lost",
-                125,
-                "lost",
-                "the program's cell vanished; what it did until then is unknown".to_owned(),
-                Some("Run it again."),
-            ),
-        }
-    }
 }
 
-/// Why there is no program to run.
-fn of_compiler(error: ErrorOutput, compiled: &Compiled) -> ErrorOutput {
-    // A compiler that exits with a code does so for what is wrong with its sources.
-    let rejects = ["exception", "syntax", "missing_module"].contains(&error.kind);
-    if !rejects {
-        let hint = match error.kind {
-            "timeout" => Some(
-                "The compiler's own limit is `[compile] timeout` of the language; give it less to do, \
-                 or describe the language anew in hotcell's configuration."
-                    .to_owned(),
-            ),
-            "memory" => Some("The compiler's own limit is `[compile] memory` of the language.".to_owned()),
-            _ => error.hint.clone(),
-        };
-        let message = error.message.replace("the program", "the compiler");
-        return ErrorOutput {
-            message,
-            hint,
-            ..error
-        };
-    }
-    let first = compiled.problems.first();
-    let message = match first {
-        Some(problem) => format!("the program could not be compiled: {}", problem.message),
-        None => "the program could not be compiled".to_owned(),
-    };
-    ErrorOutput {
-        file: first.map(|problem| problem.file.clone()),
-        line: first.map(|problem| problem.line),
-        column: first.and_then(|problem| problem.column),
-        diagnostics: compiled.problems.clone(),
-        ..ErrorOutput::new("syntax", message, None)
-    }
-}
-
-/// Why a program failed by itself, as far as its runtime said so.
-fn diagnosed(plan: &RunPlan, code: i32, stderr: &[u8]) -> ErrorOutput {
-    let Diagnosis { cause, file, line } = plan.failure.diagnose(stderr);
-    let exited = format!("the program failed with exit code {code}");
-    if cause == Cause::Unknown
-        && plan.egress.is_none()
-        && let Some(host) = egress::missing_network(stderr)
-    {
-        let host = host.map_or_else(|| "the host".to_owned(), |host| format!("`{host}`"));
-        let message = format!("{exited}: it has no network");
-        let hint = format!("Grant {host} with `--network`.");
-        return ErrorOutput {
-            file: file.or_else(|| line.map(|_| plan.source.to_string())),
-            line,
-            ..ErrorOutput::new("denied", message, Some(hint))
-        };
-    }
-    let (kind, message, hint, module) = match cause {
-        Cause::Unknown => ("exception", exited, None, None),
-        Cause::NoInput => (
-            "exception",
-            format!("{exited}: it read more input than there was"),
-            Some("Give the program its input as `stdin`.".to_owned()),
-            None,
-        ),
-        Cause::Syntax { words } => (
-            "syntax",
-            format!("the program could not be read: {words}"),
-            None,
-            None,
-        ),
-        Cause::MissingModule { module, hint } => (
-            "missing_module",
-            format!("the program needs `{module}`, which is not there"),
-            Some(hint.unwrap_or_else(|| USUAL_HINT.to_owned())),
-            Some(module),
-        ),
-    };
-    ErrorOutput {
-        // A place without a name is in the program itself.
-        file: file.or_else(|| line.map(|_| plan.source.to_string())),
-        line,
-        module,
-        ..ErrorOutput::new(kind, message, hint)
-    }
-}
-
-fn milliseconds(duration: std::time::Duration) -> f64 {
+fn milliseconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e3
 }
 

@@ -28,7 +28,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jail::Tree;
@@ -37,7 +37,7 @@ use tokio::sync::mpsc;
 pub use self::error::{PackageError, Refused};
 pub use self::python::awaits_at_top;
 pub use self::requirement::{BadRequirement, Requirement};
-pub use self::settings::{Settings, Table};
+pub use self::settings::Settings;
 pub use self::store::{IN_CELL, Set, Store};
 pub use self::wishes::{BadWish, Found, Wishes};
 use crate::cell::{Provider, Requirement as Walls};
@@ -114,11 +114,9 @@ pub struct Importer<'a> {
     pub may_ask: bool,
 }
 
-/// Finds and installs packages. Cheap to make: nothing is read before it is needed.
+/// Finds and installs packages.
 pub struct Packages {
-    config: Option<PathBuf>,
-    cache: Option<PathBuf>,
-    settings: OnceLock<Settings>,
+    settings: Settings,
     /// The folders that runtimes import from, by their path.
     folders: Mutex<HashMap<PathBuf, Arc<Vec<PathBuf>>>>,
     /// Imports that nothing is installed for, and when that was found out.
@@ -126,27 +124,22 @@ pub struct Packages {
 }
 
 impl Packages {
-    pub fn new(around: &Surroundings) -> Self {
+    pub fn new(settings: Settings) -> Self {
         Self {
-            config: around.config.clone(),
-            cache: around.cache.clone(),
-            settings: OnceLock::new(),
+            settings,
             folders: Mutex::default(),
             refused: Mutex::default(),
         }
     }
 
     /// The same, with what is installed in this folder.
-    pub fn in_folder(self, folder: PathBuf) -> Self {
-        let mut settings = self.settings().clone();
-        settings.folder = Some(folder);
-        let settings = OnceLock::from(settings);
-        Self { settings, ..self }
+    pub fn in_folder(mut self, folder: PathBuf) -> Self {
+        self.settings.folder = Some(folder);
+        self
     }
 
     pub fn settings(&self) -> &Settings {
-        let load = || Settings::load(self.config.as_deref(), self.cache.as_deref());
-        self.settings.get_or_init(load)
+        &self.settings
     }
 
     pub fn store(&self) -> Result<Store, PackageError> {

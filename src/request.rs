@@ -18,6 +18,8 @@ use std::path::{Path, PathBuf};
 
 pub use jail::{Access, Mount};
 
+use crate::hint::Hint;
+
 pub use cell_path::{BadCellPath, CellPath};
 pub use files::{FileSource, InputFile};
 pub use limits::{AskedLimits, parse_count, parse_cpus, parse_duration, parse_size};
@@ -85,32 +87,29 @@ pub enum RequestError {
 
 impl RequestError {
     /// What the caller can do about it, in one imperative sentence.
-    pub fn hint(&self) -> Option<String> {
-        let hint = match self {
-            Self::EmptyCode => "Give a file, `-c CODE`, or code on standard input.",
-            Self::Nul { what } if what == "the code" => "Save the program as UTF-8 text.",
-            Self::Nul { .. } | Self::TooLong { .. } => "Pass it in a file.",
+    pub fn hint(&self) -> Option<Hint> {
+        Some(match self {
+            Self::EmptyCode => Hint::GiveCode,
+            Self::Nul { what } if what == "the code" => "Save the program as UTF-8 text.".into(),
+            Self::Nul { .. } | Self::TooLong { .. } => "Pass it in a file.".into(),
             Self::BadVariable(_) => {
-                "Use letters, digits and `_`, not starting with a digit: `NAME=value`."
+                "Use letters, digits and `_`, not starting with a digit: `NAME=value`.".into()
             }
-            Self::BadPath(_) => "Use a relative path inside the workspace, such as `data/in.csv`.",
-            Self::SamePath(_) => "Give one of them another path: `--file HOST:CELL`.",
-            Self::Grant(_) => BadGrant::HINT,
-            Self::BadMount { .. } => {
-                "Name a folder of the host and a free place for it: `--mount /srv/data:/data:ro`; use `--file` for a single file."
+            Self::BadPath(_) => {
+                "Use a relative path inside the workspace, such as `data/in.csv`.".into()
             }
-            Self::Unset(_) => "Set it, or give its value: `NAME=value`.",
+            Self::SamePath(_) => Hint::RenameFile,
+            Self::Grant(_) => BadGrant::HINT.into(),
+            Self::BadMount { .. } => Hint::GiveMount,
+            Self::Unset(_) => "Set it, or give its value: `NAME=value`.".into(),
             Self::HostFile { source, .. } => match source.kind() {
-                io::ErrorKind::NotFound => "Check the path.",
-                io::ErrorKind::PermissionDenied => "Check who may read it.",
-                io::ErrorKind::IsADirectory => {
-                    "Name the program's file; a folder goes beside it with `--file`."
-                }
+                io::ErrorKind::NotFound => "Check the path.".into(),
+                io::ErrorKind::PermissionDenied => "Check who may read it.".into(),
+                io::ErrorKind::IsADirectory => Hint::GiveFile,
                 _ => return None,
             },
-            Self::BadNumber { example, .. } => return Some(format!("Write it as in {example}.")),
-        };
-        Some(hint.to_owned())
+            Self::BadNumber { example, .. } => format!("Write it as in {example}.").into(),
+        })
     }
 }
 

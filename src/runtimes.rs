@@ -4,7 +4,6 @@
 //! Knows languages by their ids only. `src/language` finds what is here.
 
 mod archive;
-mod auto_install;
 mod download;
 mod error;
 mod folder;
@@ -15,7 +14,6 @@ mod registry;
 
 use std::path::Path;
 
-pub use auto_install::may_add_unasked;
 pub use error::FetchError;
 pub use folder::{Order, Receipt, RuntimesFolder};
 pub use progress::{Bar, Event, bar, megabytes};

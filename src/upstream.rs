@@ -22,6 +22,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
 
+use crate::config;
 use crate::request::{FileSource, RunRequest};
 use crate::secret::Hidden;
 
@@ -54,6 +55,18 @@ impl Settings {
         let name = variable.to_ascii_uppercase();
         let words = ["KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH"];
         self.secret.iter().any(|it| it == variable) || words.iter().any(|it| name.contains(it))
+    }
+}
+
+impl From<config::Server> for Settings {
+    fn from(server: config::Server) -> Self {
+        Self {
+            command: server.command,
+            folder: server.folder,
+            env: server.env,
+            secret: server.pass,
+            unset: server.unset,
+        }
     }
 }
 

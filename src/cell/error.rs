@@ -1,11 +1,11 @@
 //! Why there is no cell for a program, or not what was wanted of one.
 
-use std::borrow::Cow;
 use std::io;
 
 use jail::JailError;
 
 use super::PlaceError;
+use crate::hint::Hint;
 
 #[derive(Debug, thiserror::Error)]
 pub enum CellError {
@@ -49,12 +49,11 @@ impl CellError {
     }
 
     /// What the caller can do about it, in one imperative sentence.
-    pub fn hint(&self) -> Option<Cow<'static, str>> {
-        let fixed = match self {
+    pub fn hint(&self) -> Option<Hint> {
+        let text = match self {
+            Self::Place(error) => return error.hint(),
+            Self::Wall { .. } => return Some(Hint::AllowReduced),
             Self::Jail(error) => error.hint(),
-            Self::Wall { .. } => Some(
-                "Mend it (`hotcell doctor` says how), or accept a weaker sandbox with `--allow-reduced`.",
-            ),
             Self::Lost | Self::Slow => Some("Try again; if it stays so, run `hotcell doctor`."),
             Self::Pipe(_) | Self::Loopback(_) => {
                 Some("Raise the limit on open files (`ulimit -n`).")
@@ -62,9 +61,8 @@ impl CellError {
             Self::Thread(_) => {
                 Some("Raise the limit on processes of this user (`ulimit -u`), or stop some.")
             }
-            Self::Place(error) => error.hint(),
             Self::Collect(_) => None,
         };
-        fixed.map(Cow::Borrowed)
+        text.map(Into::into)
     }
 }

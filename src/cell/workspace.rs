@@ -14,6 +14,7 @@ use jail::sys;
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, mkdirat, openat2, symlinkat};
 use rustix::io::Errno;
 
+use crate::hint::Hint;
 use crate::request::{CellPath, FileSource, InputFile};
 
 #[derive(Debug, thiserror::Error)]
@@ -30,11 +31,13 @@ pub enum PlaceError {
 
 impl PlaceError {
     /// What the caller can do about it, in one imperative sentence.
-    pub fn hint(&self) -> Option<&'static str> {
+    pub fn hint(&self) -> Option<Hint> {
         let (Self::Cell { source, .. } | Self::Host { source, .. } | Self::Ids(source)) = self;
         match Errno::from_io_error(source)? {
-            Errno::NOSPC => Some("Raise `--memory`: files in the workspace are a part of it."),
-            Errno::MFILE | Errno::NFILE => Some("Raise the limit on open files (`ulimit -n`)."),
+            Errno::NOSPC => Some(Hint::ShrinkFiles),
+            Errno::MFILE | Errno::NFILE => {
+                Some("Raise the limit on open files (`ulimit -n`).".into())
+            }
             _ => None,
         }
     }

@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use super::{OUR_FAILURE, single_thread};
+use super::{OUR_FAILURE, explain, single_thread, with_causes};
 use crate::doctor::{Group, Level, Report, State, examine};
+use crate::hint::Surface;
 use crate::service::{Service, Settings};
 
 const EXIT_CODES: &str = "\
@@ -30,7 +31,17 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         Err(code) => return code,
     };
     let service = Service::new(Settings::for_one_run());
-    let report = runtime.block_on(examine(service.engine()));
+    let engine = service.engine();
+    // No wall depends on it, but nothing will run.
+    let broken = engine.config().err();
+    if let Some(rejected) = &broken {
+        explain(
+            &with_causes(rejected),
+            rejected.hint(),
+            Surface::CommandLine,
+        );
+    }
+    let report = runtime.block_on(examine(engine));
     let text = if arguments.json {
         serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
     } else {
@@ -38,8 +49,8 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     };
     let _ = io::stdout().lock().write_all(text.as_bytes());
     match report.isolation {
-        Level::Full => ExitCode::SUCCESS,
-        Level::Reduced => REDUCED.into(),
+        Level::Full if broken.is_none() => ExitCode::SUCCESS,
+        Level::Full | Level::Reduced => REDUCED.into(),
         Level::None => OUR_FAILURE.into(),
     }
 }

@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use super::{BAD_INPUT, explain, with_causes};
+use crate::hint::Surface;
 use crate::language::{Row, rows};
 use crate::service::{Service, Settings};
 
@@ -21,8 +23,20 @@ pub struct Arguments {
 pub fn main(arguments: &Arguments) -> ExitCode {
     let service = Service::new(Settings::for_one_run());
     let engine = service.engine();
+    let config = engine.config();
+    if let Err(rejected) = &config {
+        // The list is right without it; nothing is changed before it is mended.
+        explain(
+            &with_causes(rejected),
+            rejected.hint(),
+            Surface::CommandLine,
+        );
+    }
     if let Some(change) = &arguments.change {
-        return fetch::main(change, engine);
+        return match config {
+            Ok(_) => fetch::main(change, engine),
+            Err(_) => BAD_INPUT.into(),
+        };
     }
     // As `serve` would have it.
     let rows = rows(engine.registry(), engine.surroundings(), true);

@@ -7,9 +7,11 @@ use std::time::SystemTime;
 use serde_json::json;
 
 use super::{
-    BAD_INPUT, OUR_FAILURE, print_error, print_note, show_progress, single_thread, with_causes,
+    BAD_INPUT, OUR_FAILURE, explain, print_error, print_note, show_progress, single_thread,
+    with_causes,
 };
 use crate::engine::Rejected;
+use crate::hint::Surface;
 use crate::packages::{PackageError, Readied, Set, Store};
 use crate::request::{AskedPackages, RunRequest, parse_size};
 use crate::run::Stream;
@@ -57,6 +59,14 @@ enum Action {
 
 pub fn main(arguments: &Arguments) -> ExitCode {
     let service = Service::new(Settings::for_one_run());
+    if let Err(rejected) = service.engine().config() {
+        explain(
+            &with_causes(&rejected),
+            rejected.hint(),
+            Surface::CommandLine,
+        );
+        return BAD_INPUT.into();
+    }
     if let Action::Add { names, language } = &arguments.action {
         return add(&service, names, language);
     }
@@ -99,7 +109,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            print_error(&with_causes(&error), error.hint().as_deref());
+            explain(&with_causes(&error), error.hint(), Surface::CommandLine);
             OUR_FAILURE.into()
         }
     }
@@ -114,7 +124,11 @@ fn add(service: &Service, names: &[String], language: &str) -> ExitCode {
     let plan = match plan() {
         Ok(plan) => plan,
         Err(rejected) => {
-            print_error(&with_causes(&rejected), rejected.hint().as_deref());
+            explain(
+                &with_causes(&rejected),
+                rejected.hint(),
+                Surface::PackagesAdd,
+            );
             return BAD_INPUT.into();
         }
     };
@@ -135,7 +149,7 @@ fn add(service: &Service, names: &[String], language: &str) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            print_error(&error.to_string(), error.hint().as_deref());
+            explain(&error.to_string(), error.hint(), Surface::PackagesAdd);
             OUR_FAILURE.into()
         }
     }

@@ -6,17 +6,20 @@ mod streams;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use super::{BAD_INPUT, OUR_FAILURE, print_error, print_note, single_thread, with_causes};
+use super::{BAD_INPUT, OUR_FAILURE, explain, print_error, print_note, single_thread, with_causes};
 use crate::caller::Caller;
 use crate::engine::{Engine, Rejected, RunResult, StartError};
+use crate::hint;
 use crate::language::Surroundings;
-use crate::output::{ErrorOutput, RunOutput, USUAL_HINT, Verdict};
+use crate::output::{RunOutput, Verdict};
 use crate::plan::RunPlan;
 use crate::run::Stdin;
 use crate::service::{RunContext, Service, Settings};
 
 pub use arguments::Arguments;
 use streams::{Printer, Stop, own_stdin};
+
+const HERE: hint::Surface = hint::Surface::CommandLine;
 
 /// `early` is an engine that starts its first sandbox already.
 pub fn main(arguments: &Arguments, early: Option<Engine>) -> ExitCode {
@@ -32,11 +35,11 @@ pub fn main(arguments: &Arguments, early: Option<Engine>) -> ExitCode {
     let (plan, has_stdin) = match prepare(&service, arguments) {
         Ok(prepared) => prepared,
         Err(rejected) => {
-            let (message, hint) = (with_causes(&rejected), rejected.hint());
+            let message = with_causes(&rejected);
             if json {
-                print_json(&RunOutput::of_rejected(&rejected, message));
+                print_json(&RunOutput::of_rejected(&rejected, message).words(HERE));
             } else {
-                print_error(&message, hint.as_deref());
+                explain(&message, rejected.hint(), HERE);
             }
             return BAD_INPUT.into();
         }
@@ -102,43 +105,34 @@ fn report(
     match result {
         Ok(result) => {
             let verdict = Verdict::of(plan, &result);
-            let output = RunOutput::of_result(plan, result).with_version(version);
+            let output = RunOutput::of_result(plan, result)
+                .with_version(version)
+                .words(HERE);
             if json {
                 print_json(&output);
             } else {
-                for line in output.refusals(|host| format!("Grant it with `--network {host}`.")) {
+                for line in output.refusals(HERE) {
                     print_note(&line);
                 }
                 for note in &output.notes {
                     print_note(note);
                 }
                 // A program that failed by itself has said why; the rest is for us to say.
-                let is_ours = |error: &ErrorOutput| match error.kind {
-                    "exception" | "syntax" => false,
-                    "missing_module" => error.hint.as_deref() != Some(USUAL_HINT),
-                    _ => true,
-                };
-                if let Some(error) = verdict.error.filter(is_ours) {
-                    print_error(&error.message, here(error.hint).as_deref());
+                if let Some(error) = output.error.filter(|_| !verdict.is_said) {
+                    print_error(&error.message, error.hint.as_deref());
                 }
             }
             verdict.shell_code.into()
         }
         Err(error) => {
             if json {
-                print_json(&RunOutput::of_start_error(plan, &error));
+                print_json(&RunOutput::of_start_error(plan, &error).words(HERE));
             } else {
-                let hint = error.hint().map(Into::into);
-                print_error(&error.to_string(), here(hint).as_deref());
+                explain(&error.to_string(), error.hint(), HERE);
             }
             OUR_FAILURE.into()
         }
     }
-}
-
-/// A hint with the means of this surface.
-fn here(hint: Option<String>) -> Option<String> {
-    hint.map(|hint| hint.replace("in `packages`", "with `--package`"))
 }
 
 fn print_json(value: &impl serde::Serialize) {

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::signals::asked_to_end;
-use super::{BAD_INPUT, OUR_FAILURE, cannot_start, print_error};
+use super::{BAD_INPUT, OUR_FAILURE, cannot_start, explain, print_error};
+use crate::config::{Config, ConfigError};
+use crate::hint::Surface;
 use crate::language::{Surroundings, Tiers};
 use crate::mcp::{
     Catalog, Change, CodeRunner, CodeRunnerMcp, Identity, Languages, Outputs, RunTool, Server,
@@ -17,7 +19,7 @@ use crate::mcp::{
 };
 use crate::publish::Folder;
 use crate::request::RequestError;
-use crate::service::Service;
+use crate::service::{self, Service};
 
 pub use arguments::Arguments;
 use compat::Compat;
@@ -44,17 +46,23 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let tiers = match Tiers::load(Surroundings::from_env().config.as_deref()) {
+    let folder = Surroundings::from_env().config;
+    let config = Config::load(folder.as_deref()).map_err(Arc::new);
+    if let Err(error) = &config {
+        // Every run will be answered with it; whoever starts the server sees it first.
+        print_error(&error.to_string(), Some(&error.hint()));
+    }
+    let tiers = match Tiers::load(folder.as_deref()) {
         Ok(tiers) => tiers,
         Err(error) => {
             print_error(&error.to_string(), Some("Mend or remove it."));
             return BAD_INPUT.into();
         }
     };
-    let assembled = match assemble(arguments, tiers) {
+    let assembled = match assemble(arguments, config, tiers) {
         Ok(assembled) => assembled,
         Err(error) => {
-            print_error(&error.to_string(), error.hint().as_deref());
+            explain(&error.to_string(), error.hint(), Surface::CommandLine);
             return BAD_INPUT.into();
         }
     };
@@ -115,8 +123,16 @@ impl Assembled {
     }
 }
 
-fn assemble(arguments: &Arguments, tiers: Tiers) -> Result<Assembled, RequestError> {
-    let service = Arc::new(Service::new(arguments.settings(tiers)?));
+fn assemble(
+    arguments: &Arguments,
+    config: Result<Config, Arc<ConfigError>>,
+    tiers: Tiers,
+) -> Result<Assembled, RequestError> {
+    let settings = service::Settings {
+        config: Some(config),
+        ..arguments.settings(tiers)?
+    };
+    let service = Arc::new(Service::new(settings));
     let mut catalog = Catalog::default();
     catalog.add_resource(Outputs(service.clone()));
     let identity = match arguments.compat {

@@ -5,8 +5,9 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use super::{BAD_INPUT, cannot_start, print_error};
+use super::{BAD_INPUT, cannot_start, explain};
 use crate::engine::Engine;
+use crate::hint::Surface;
 use crate::language::Surroundings;
 use crate::service::{Service, Settings};
 use crate::upstream::{ServerStderr, UpstreamServers};
@@ -27,7 +28,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     let servers = match service.engine().servers() {
         Ok(servers) => servers,
         Err(error) => {
-            print_error(&error.to_string(), error.hint().as_deref());
+            explain(&error.to_string(), error.hint(), Surface::CommandLine);
             return BAD_INPUT.into();
         }
     };

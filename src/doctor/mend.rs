@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::cell::CellError;
+use crate::hint::Surface;
 
 /// What decides about namespaces here.
 #[derive(Debug, Default)]
@@ -70,7 +71,7 @@ pub fn mend(error: &CellError, host: &Host) -> String {
     let own = error
         .hint()
         .unwrap_or("Run again; if it stays so, report it.".into());
-    exact.unwrap_or_else(|| own.into())
+    exact.unwrap_or_else(|| own.words(Surface::CommandLine))
 }
 
 fn by_error(step: &str, source: &io::Error, host: &Host) -> Option<String> {

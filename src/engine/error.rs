@@ -1,10 +1,11 @@
 //! Why a request was refused, or a program never got its chance.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::cell::CellError;
 use crate::config::{BeyondCeiling, ConfigError};
+use crate::error_kind::ErrorKind;
+use crate::hint::Hint;
 use crate::language::{LanguageError, MissingRuntime, UnsupportedPlatform};
 use crate::packages::{BadWish, PackageError};
 use crate::request::RequestError;
@@ -26,11 +27,11 @@ pub enum StartError {
 
 impl StartError {
     /// What the caller can do about it, in one imperative sentence.
-    pub fn hint(&self) -> Option<Cow<'static, str>> {
+    pub fn hint(&self) -> Option<Hint> {
         match self {
             Self::Cell(error) => error.hint(),
             Self::Certificate(_) => None,
-            Self::Packages(error) => error.hint().map(Cow::Owned),
+            Self::Packages(error) => error.hint(),
         }
     }
 }
@@ -60,25 +61,25 @@ pub enum Rejected {
 
 impl Rejected {
     /// A stable word for the reason.
-    pub fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Request(_) | Self::Wish(_) => "invalid_request",
-            Self::Language(LanguageError::Undetected { .. }) => "ambiguous_language",
-            Self::Language(LanguageError::NoEngine { .. }) => "missing_runtime",
-            Self::Language(_) => "unknown_language",
-            Self::Runtime(_) | Self::Fetch(_) => "missing_runtime",
-            Self::Platform(_) => "unsupported_platform",
-            Self::Network(_) => "denied",
-            Self::Server(_) => "unknown_server",
-            Self::Config(_) => "config",
+            Self::Request(_) | Self::Wish(_) => ErrorKind::InvalidRequest,
+            Self::Language(LanguageError::Undetected { .. }) => ErrorKind::AmbiguousLanguage,
+            Self::Language(LanguageError::NoEngine { .. }) => ErrorKind::MissingRuntime,
+            Self::Language(_) => ErrorKind::UnknownLanguage,
+            Self::Runtime(_) | Self::Fetch(_) => ErrorKind::MissingRuntime,
+            Self::Platform(_) => ErrorKind::UnsupportedPlatform,
+            Self::Network(_) => ErrorKind::Denied,
+            Self::Server(_) => ErrorKind::UnknownServer,
+            Self::Config(_) => ErrorKind::Config,
         }
     }
 
     /// What the caller can do about it, in one imperative sentence.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Request(error) => error.hint(),
-            Self::Language(error) => error.hint(),
+    pub fn hint(&self) -> Option<Hint> {
+        let text = match self {
+            Self::Request(error) => return error.hint(),
+            Self::Language(error) => return error.hint(),
             Self::Runtime(error) => error.hint(),
             Self::Fetch(both) => both.1.hint().or_else(|| both.0.hint()),
             Self::Platform(_) => None,
@@ -87,7 +88,8 @@ impl Rejected {
             }
             Self::Network(beyond) => Some(beyond.hint()),
             Self::Server(unknown) => Some(unknown.hint()),
-            Self::Config(_) => Some(ConfigError::HINT.to_owned()),
-        }
+            Self::Config(error) => Some(error.hint()),
+        };
+        text.map(Into::into)
     }
 }

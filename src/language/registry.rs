@@ -15,6 +15,8 @@ use super::{Definition, DefinitionError, LanguageId, Tiers};
 use entry::{Entry, user_entries};
 use names::{closeness, interpreter};
 
+use crate::hint::Hint;
+
 /// Every `languages/*.toml` of the source tree, as (id, text), sorted by id.
 const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/languages.rs"));
 
@@ -71,19 +73,19 @@ pub enum LanguageError {
 
 impl LanguageError {
     /// What the caller can do about it, in one imperative sentence.
-    pub fn hint(&self) -> Option<String> {
+    pub fn hint(&self) -> Option<Hint> {
         Some(match self {
             Self::Unknown { similar, .. } => match similar.as_slice() {
-                [] => "Run `hotcell languages` for the list.".to_owned(),
-                [best] => format!("Did you mean `{best}`?"),
+                [] => Hint::ListLanguages,
+                [best] => format!("Did you mean `{best}`?").into(),
                 [best, rest @ ..] => {
                     let rest: Vec<_> = rest.iter().map(|id| format!("`{id}`")).collect();
-                    format!("Did you mean `{best}`, or {}?", rest.join(" or "))
+                    format!("Did you mean `{best}`, or {}?", rest.join(" or ")).into()
                 }
             },
-            Self::Undetected { .. } => "Name the language, as in `--language python`.".to_owned(),
-            Self::NoEngine { known, .. } => format!("Choose one of: {}.", known.join(", ")),
-            Self::Broken(error) => format!("Mend or remove {}.", error.file.display()),
+            Self::Undetected { .. } => Hint::NameLanguage,
+            Self::NoEngine { known, .. } => format!("Choose one of: {}.", known.join(", ")).into(),
+            Self::Broken(error) => format!("Mend or remove {}.", error.file.display()).into(),
         })
     }
 }

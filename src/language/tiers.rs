@@ -17,18 +17,24 @@ impl Tiers {
         let Some(file) = config.map(|config| config.join("warm.toml")) else {
             return Ok(Self::default());
         };
-        let broken = |message: String| DefinitionError {
+        let broken = |line, message| DefinitionError {
             file: file.clone(),
-            line: None,
+            line,
             message,
         };
         match fs::read_to_string(&file) {
             Ok(text) => match toml::from_str(&text) {
                 Ok(tiers) => Ok(Self(tiers)),
-                Err(error) => Err(broken(error.to_string())),
+                Err(error) => {
+                    let before = error.span().and_then(|span| text.get(..span.start));
+                    let line = before.map(|before| 1 + before.matches('\n').count());
+                    // One line: this is shown as an error message.
+                    let message = error.message().lines().collect::<Vec<_>>().join("; ");
+                    Err(broken(line, message))
+                }
             },
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(error) => Err(broken(error.to_string())),
+            Err(error) => Err(broken(None, error.to_string())),
         }
     }
 
@@ -60,7 +66,7 @@ mod tests {
             load()
                 .expect_err("it is wrong")
                 .to_string()
-                .contains("warm.toml")
+                .contains("warm.toml:2: unknown field `module`")
         );
     }
 }

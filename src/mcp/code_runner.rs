@@ -14,6 +14,8 @@ use super::context::Context;
 use super::message::Fault;
 use super::objects::{Answer, Arguments, Boxed, Tool};
 use super::run_tool::{Link, Params, render_as, run, separate};
+use crate::error_kind::ErrorKind;
+use crate::hint::Surface;
 use crate::output::RunOutput;
 use crate::service::{Ran, Service};
 use crate::store::CallerOutputs;
@@ -68,11 +70,8 @@ impl Tool for CodeRunner {
                 Err(refused) => (*refused.ran, refused.words),
             };
             let say = |output: &RunOutput, _: &[Link]| words.unwrap_or_else(|| text(output));
-            Ok(Answer::Complete(render_as(
-                ran,
-                service.settings().budget,
-                say,
-            )))
+            let budget = service.settings().budget;
+            Ok(Answer::Complete(render_as(ran, budget, Surface::Mcp, say)))
         })
     }
 }
@@ -106,28 +105,29 @@ fn params(mut arguments: Arguments, outputs: CallerOutputs<'_>) -> Result<Params
     };
     if is_empty("code") {
         return Err(refuse(
-            "invalid_request",
+            ErrorKind::InvalidRequest,
             "Code is required.".to_owned(),
             None,
         ));
     }
     if is_empty("languageId") {
         let words = "Language ID is required.";
-        return Err(refuse("invalid_request", words.to_owned(), None));
+        return Err(refuse(ErrorKind::InvalidRequest, words.to_owned(), None));
     }
     let Some(Value::String(id)) = arguments.remove("languageId") else {
         let message = "`languageId` must be a string";
-        return Err(Ran::refused("invalid_request", message, None).into());
+        return Err(Ran::refused(ErrorKind::InvalidRequest, message, None).into());
     };
     if !LANGUAGES.contains(&id.as_str()) {
         let short: String = id.chars().take(40).collect();
         let words = format!("Language '{}' is not supported.", short.escape_debug());
         let hint = format!("Use one of {}.", LANGUAGES.join(", "));
-        return Err(refuse("unknown_language", words, Some(hint)));
+        return Err(refuse(ErrorKind::UnknownLanguage, words, Some(hint)));
     }
     arguments.insert("language".to_owned(), id.into());
-    Params::read(arguments, outputs)
-        .map_err(|misfit| Ran::refused("invalid_request", misfit.message, misfit.hint).into())
+    Params::read(arguments, outputs).map_err(|misfit| {
+        Ran::refused(ErrorKind::InvalidRequest, misfit.message, misfit.hint).into()
+    })
 }
 
 /// Exactly what was printed; after it, and only if there is any, what went wrong.

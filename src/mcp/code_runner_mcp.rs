@@ -16,6 +16,7 @@ use super::message::Fault;
 use super::objects::{Answer, Arguments, Boxed, Tool};
 use super::run_tool::{Link, Params, render_as, run, upstream_tools};
 use crate::caller::Caller;
+use crate::error_kind::ErrorKind;
 use crate::output::RunOutput;
 use crate::packages::awaits_at_top;
 use crate::request::{CellPath, InputFile, RequestError, RunRequest};
@@ -96,15 +97,12 @@ impl Tool for CodeRunnerMcp {
             let service = &self.service;
             let ran = match self.params(arguments, service.outputs(&context.caller)) {
                 Ok(params) => run(service, params, context).await,
-                Err((message, hint)) => Ran::refused("invalid_request", message, hint),
+                Err((message, hint)) => Ran::refused(ErrorKind::InvalidRequest, message, hint),
             };
             let say =
                 |output: &RunOutput, _: &[Link]| text::text(output, self.kind, &self.settings);
-            Ok(Answer::Complete(render_as(
-                ran,
-                service.settings().budget,
-                say,
-            )))
+            let (budget, surface) = (service.settings().budget, self.kind.surface());
+            Ok(Answer::Complete(render_as(ran, budget, surface, say)))
         })
     }
 }
@@ -122,7 +120,10 @@ impl CodeRunnerMcp {
         let params = Params::read(arguments, outputs);
         let params = params.map_err(|misfit| (misfit.message, misfit.hint))?;
         let request = self.grant(params.request);
-        let request = request.map_err(|error| (error.to_string(), error.hint()))?;
+        let request = request.map_err(|error| {
+            let hint = error.hint().map(|hint| hint.words(self.kind.surface()));
+            (error.to_string(), hint)
+        })?;
         Ok(Params { request, ..params })
     }
 

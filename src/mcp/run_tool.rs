@@ -12,6 +12,7 @@ use super::context::Context;
 use super::message::Fault;
 use super::objects::{Answer, Arguments, Boxed, Tool};
 use crate::caller::Caller;
+use crate::error_kind::ErrorKind;
 use crate::service::{Ran, RunContext, Service};
 
 pub use params::Params;
@@ -64,7 +65,7 @@ impl Tool for RunTool {
             let service = &self.0;
             let ran = match Params::read(arguments, service.outputs(&context.caller)) {
                 Ok(params) => run(service, params, context).await,
-                Err(error) => Ran::refused("invalid_request", error.message, error.hint),
+                Err(error) => Ran::refused(ErrorKind::InvalidRequest, error.message, error.hint),
             };
             Ok(Answer::Complete(render(ran, service.settings().budget)))
         })

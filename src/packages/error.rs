@@ -4,6 +4,8 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::cell::CellError;
+use crate::error_kind::ErrorKind;
+use crate::hint::Hint;
 use crate::runtimes::FetchError;
 
 #[derive(Debug, thiserror::Error)]
@@ -64,47 +66,47 @@ pub struct Refused {
 
 impl PackageError {
     /// A stable word for it.
-    pub fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Unresolved { .. } | Self::Refused { .. } | Self::Offline { .. } => {
-                "package_not_found"
+                ErrorKind::PackageNotFound
             }
-            Self::BadLock(_) => "invalid_request",
-            _ => "package_install",
+            Self::BadLock(_) => ErrorKind::InvalidRequest,
+            _ => ErrorKind::PackageInstall,
         }
     }
 
     /// What the caller can do about it, in one imperative sentence.
-    pub fn hint(&self) -> Option<String> {
-        let name = |candidates: &[String]| match candidates {
-            [] => "Change the names or versions in `packages`.".to_owned(),
-            names => format!("Name the right one in `packages`: {}?", names.join(" or ")),
+    pub fn hint(&self) -> Option<Hint> {
+        let name = |candidates: &[String]| Hint::ChangePackages {
+            candidates: candidates.to_vec(),
         };
         Some(match self {
             Self::Unresolved { reason, .. } if reason.contains("no usable wheels") => {
                 "Choose another package or version, or let it be built: `build = true` under \
                  `[packages]` in config.toml."
-                    .to_owned()
+                    .into()
             }
             Self::Unresolved { candidates, .. } => name(candidates),
             Self::Refused { refused } => name(&refused.first()?.candidates),
             Self::Offline { .. } => {
-                "Install it while there is a network: `hotcell packages add NAME`.".to_owned()
+                "Install it while there is a network: `hotcell packages add NAME`.".into()
             }
             Self::NoNetwork { .. } => "Check the network, HTTPS_PROXY and the mirror \
                 (HOTCELL_PYPI_INDEX, HOTCELL_NPM_REGISTRY, HOTCELL_GO_PROXY, HOTCELL_CRATES_INDEX), then run it again."
-                .to_owned(),
-            Self::NoInstaller { tool, .. } => format!("Install `{tool}`, so that PATH has it."),
-            Self::NoFolder => "Set HOME, or HOTCELL_PACKAGES_DIR.".to_owned(),
+                .into(),
+            Self::NoInstaller { tool, .. } => format!("Install `{tool}`, so that PATH has it.").into(),
+            Self::NoFolder => "Set HOME, or HOTCELL_PACKAGES_DIR.".into(),
             Self::Disk { path, source } if source.kind() == io::ErrorKind::StorageFull => format!(
                 "Make room in {}, or run `hotcell packages prune`.",
                 path.display()
-            ),
+            )
+            .into(),
             Self::BadRegistry(_) => {
-                "Write the whole address, with https://, in the configuration.".to_owned()
+                "Write the whole address, with https://, in the configuration.".into()
             }
-            Self::BadLock(_) => "Pass `packages.lock` of an earlier result as it is.".to_owned(),
-            Self::Cell(error) => return error.hint().map(Into::into),
+            Self::BadLock(_) => Hint::GiveLock,
+            Self::Cell(error) => return error.hint(),
             Self::Disk { .. } | Self::Stopped { .. } => return None,
         })
     }

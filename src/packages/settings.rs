@@ -4,10 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use reqwest::Url;
-use serde::Deserialize;
 
 use super::{Ecosystem, PackageError};
-use crate::request::parse_size;
+use crate::config;
 use crate::runtimes::{Registry, registry_base};
 
 #[derive(Debug, Clone)]
@@ -31,54 +30,26 @@ pub struct Settings {
     pub age: u64,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct File {
-    packages: Table,
-}
-
-/// `[packages]` as it is written.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Table {
-    pypi: Option<String>,
-    npm: Option<String>,
-    go: Option<String>,
-    crates: Option<String>,
-    folder: Option<PathBuf>,
-    size: Option<String>,
-    offline: bool,
-    detect: Option<bool>,
-    build: bool,
-    age: Option<u64>,
-}
-
 /// Some sets of packages are a gigabyte each.
 const SIZE: u64 = 8 << 30;
 /// Most of what is put into registries to deceive is found within weeks.
 const AGE: u64 = 90;
 
 impl Settings {
-    /// Reads them; a file that cannot be read says nothing.
-    pub fn load(config: Option<&Path>, cache: Option<&Path>) -> Self {
-        let text = config.map(|config| std::fs::read_to_string(config.join("config.toml")));
-        let file = text.and_then(|text| toml::from_str::<File>(&text.ok()?).ok());
-        let table = file.unwrap_or_default().packages;
+    /// What the configuration says, unless a variable says otherwise.
+    pub fn new(table: config::Packages, cache: Option<&Path>) -> Self {
         let variable = |name: &str| std::env::var(name).ok().filter(|it| !it.trim().is_empty());
         let folder = variable("HOTCELL_PACKAGES_DIR")
             .map(PathBuf::from)
-            .or(table.folder)
-            .filter(|folder| folder.is_absolute());
+            .filter(|folder| folder.is_absolute())
+            .or(table.folder);
         Self {
             pypi: variable("HOTCELL_PYPI_INDEX").or(table.pypi),
             npm: variable("HOTCELL_NPM_REGISTRY").or(table.npm),
             go: variable("HOTCELL_GO_PROXY").or(table.go),
             crates: variable("HOTCELL_CRATES_INDEX").or(table.crates),
             folder: folder.or_else(|| Some(cache?.join("packages"))),
-            size: table
-                .size
-                .and_then(|it| parse_size(&it).ok())
-                .unwrap_or(SIZE),
+            size: table.size.unwrap_or(SIZE),
             offline: table.offline || variable("HOTCELL_OFFLINE").is_some_and(|it| it != "0"),
             detect: table.detect.unwrap_or(true),
             build: table.build,
@@ -120,10 +91,13 @@ mod tests {
 
     #[test]
     fn the_file_is_read_and_what_it_does_not_say_is_usual() {
-        let folder = tempfile::TempDir::new().unwrap();
-        let text = "other = 1\n[packages]\npypi = \"https://mirror.example/simple\"\nsize = \"1g\"\noffline = true\n";
-        std::fs::write(folder.path().join("config.toml"), text).unwrap();
-        let settings = Settings::load(Some(folder.path()), Some(Path::new("/cache")));
+        let table = config::Packages {
+            pypi: Some("https://mirror.example/simple".to_owned()),
+            size: Some(1 << 30),
+            offline: true,
+            ..config::Packages::default()
+        };
+        let settings = Settings::new(table, Some(Path::new("/cache")));
         assert_eq!(
             (
                 settings.size,
@@ -146,7 +120,7 @@ mod tests {
         let go = Some("off".to_owned());
         let settings = Settings { go, ..settings };
         assert!(settings.registry(Ecosystem::Go).is_err());
-        let usual = Settings::load(None, None);
+        let usual = Settings::new(config::Packages::default(), None);
         assert_eq!(
             (usual.size, usual.offline, usual.folder),
             (SIZE, false, None)

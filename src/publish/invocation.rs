@@ -15,6 +15,7 @@ use super::front_matter::FrontMatter;
 use super::message_parser::MessageParser;
 use super::question::{Question, as_capabilities, can};
 use super::request_state::{Answers, Binding};
+use crate::hint::Surface;
 use crate::mcp::{Answer, Context, Fault};
 use crate::output::RunOutput;
 use crate::request::{AskedLimits, CellPath, InputFile, RequestError, RunRequest};
@@ -171,7 +172,7 @@ impl Invocation<'_> {
         };
         let run = RunContext::new(self.context.caller.clone(), listener).until(stopped);
         let ran = self.shared.service.run(request, run).await;
-        Ok((ran.output, ran.heard))
+        Ok((ran.output.words(Surface::Mcp), ran.heard))
     }
 
     fn request(&self, mark: &str, answers: &Answers) -> Result<RunRequest, RequestError> {

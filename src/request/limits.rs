@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(error.to_string(), "`soon\\n` is not a duration above zero");
         assert_eq!(
             error.hint().unwrap(),
-            "Write it as in `30s`, `1500ms` or `2m`."
+            "Write it as in `30s`, `1500ms` or `2m`.".into()
         );
     }
 }

@@ -28,7 +28,7 @@ fn code_has_something_in_it_and_no_nul() {
     }
     let error = RunRequest::new("a\0b").unwrap_err();
     assert_eq!(error.to_string(), "the code has a NUL byte");
-    assert_eq!(error.hint().unwrap(), "Save the program as UTF-8 text.");
+    assert_eq!(error.hint(), Some("Save the program as UTF-8 text.".into()));
 }
 
 #[test]

@@ -12,7 +12,8 @@ use super::observer::{HEARTBEAT, Observer, Output, Recorder};
 use super::queue::{QueueFull, Turn};
 use crate::caller::Caller;
 use crate::engine::{Rejected, RunResult, StartError};
-use crate::output::RunOutput;
+use crate::error_kind::ErrorKind;
+use crate::output::{RunOutput, Unworded};
 use crate::packages::{PackagePlan, Readied};
 use crate::plan::RunPlan;
 use crate::random::random_name;
@@ -58,7 +59,8 @@ impl<O> RunContext<O> {
 /// A run that has ended, or was refused.
 #[derive(Debug)]
 pub struct Ran<H = ()> {
-    pub output: RunOutput,
+    /// Each surface puts its hints into its own words.
+    pub output: Unworded,
     /// What the observer made of the output.
     pub heard: H,
     /// The streams that are over their [`Budget`](super::Budget), if the observer wanted
@@ -78,13 +80,13 @@ pub struct LongStream {
 
 impl<H: Default> Ran<H> {
     /// A request that was refused: nothing ran.
-    pub fn refused(kind: &'static str, message: impl Into<String>, hint: Option<String>) -> Self {
-        RunOutput::of_rejection(kind, message.into(), hint).into()
+    pub fn refused(kind: ErrorKind, message: impl Into<String>, hint: Option<String>) -> Self {
+        RunOutput::of_rejection(kind, message.into(), hint.map(Into::into)).into()
     }
 }
 
-impl<H: Default> From<RunOutput> for Ran<H> {
-    fn from(output: RunOutput) -> Self {
+impl<H: Default> From<Unworded> for Ran<H> {
+    fn from(output: Unworded) -> Self {
         Self {
             output,
             heard: H::default(),
@@ -106,7 +108,7 @@ impl Service {
             Ok(turn) => turn,
             Err(full) => {
                 let hint = "Wait until some of your runs have ended, then try again.";
-                return Ran::refused("busy", full.to_string(), Some(hint.to_owned()));
+                return Ran::refused(ErrorKind::Busy, full.to_string(), Some(hint.to_owned()));
             }
         };
         let plan = match self.prepare_aside(request).await {
@@ -239,17 +241,12 @@ impl Service {
     }
 
     /// Stores the streams whose text is over its budget.
-    fn store_long(
-        &self,
-        caller: &Caller,
-        output: &RunOutput,
-        whole: Vec<Whole>,
-    ) -> Vec<LongStream> {
+    fn store_long(&self, caller: &Caller, output: &Unworded, whole: Vec<Whole>) -> Vec<LongStream> {
         let run = random_name();
         let store = |stream: Whole| {
             let text = match stream.name {
-                "stdout" => &output.stdout,
-                _ => &output.stderr,
+                "stdout" => output.stdout(),
+                _ => output.stderr(),
             };
             // Nothing to store if all of it fits.
             text.chars().nth(stream.budget)?;

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::queue::QueueSize;
 use crate::cell::Requirement;
+use crate::config::{Config, ConfigError};
 use crate::engine::{Engine, Trust};
 use crate::language::{Surroundings, Tiers};
 use crate::request::Network;
@@ -15,6 +16,8 @@ use crate::upstream::{Called, Functions, Tool};
 
 #[derive(Clone)]
 pub struct Settings {
+    /// What was decided for all runs of this machine, if that has been read, or why it cannot be known.
+    pub config: Option<Result<Config, Arc<ConfigError>>>,
     pub requirement: Requirement,
     pub queue: QueueSize,
     /// Pre-started sandboxes kept ready for each runtime; none: each run gets a new one.
@@ -66,6 +69,7 @@ impl Settings {
     /// For a process that runs one program and ends: it asks nothing of the host.
     pub fn for_one_run() -> Self {
         Self {
+            config: None,
             requirement: Requirement::default(),
             queue: QueueSize {
                 running: 1,
@@ -88,6 +92,10 @@ impl Settings {
         let engine = match self.pool {
             Some(size) => Engine::warm(around, size, self.trust),
             None => Engine::new(around),
+        };
+        let engine = match &self.config {
+            Some(config) => engine.with_config(config.clone()),
+            None => engine,
         };
         let engine = engine
             .with_packages(self.packages.clone())

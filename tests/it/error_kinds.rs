@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::raw::Stdio;
+use crate::support::anyone;
 
 fn code(language: &str, code: &str) -> Value {
     json!({ "code": code, "language": language })
@@ -190,4 +191,100 @@ fn te7_a_slip_of_the_hand_is_an_unknown_language_with_the_right_one() {
         let hint = unknown["hint"].as_str().expect("a hint");
         assert!(hint.contains(meant), "{hint}");
     }
+}
+
+#[test]
+fn a_hint_names_what_its_reader_has() {
+    let Some(hotcell) = anyone() else { return };
+    let mut client = Stdio::open(&[]);
+    let two = ["a/x.txt:x.txt", "b/x.txt:x.txt"];
+    for path in ["home/a/x.txt", "home/b/x.txt"] {
+        hotcell.write(path, "x");
+    }
+    for (call, arguments, status, tool, shell) in [
+        (
+            json!({ "code": " " }),
+            vec!["-c", " "],
+            "rejected",
+            "Give the program in `code`.",
+            "Give a file, `-c CODE`, or code on standard input.",
+        ),
+        (
+            json!({ "code": "x y z" }),
+            vec!["-c", "x y z"],
+            "rejected",
+            "Name the `language`.",
+            "Name the language, as in `--language python`.",
+        ),
+        (
+            json!({ "code": "1", "language": "qqqqqqqq" }),
+            vec!["-l", "qqqqqqqq", "-c", "1"],
+            "rejected",
+            "Read `hotcell://languages` for the list.",
+            "Run `hotcell languages` for the list.",
+        ),
+        (
+            json!({ "code": "1", "language": "python", "files": { "x.txt": "", "./x.txt": "" } }),
+            vec![
+                "-l", "python", "-c", "1", "--file", two[0], "--file", two[1],
+            ],
+            "rejected",
+            "Give one of them another path in `files`.",
+            "Give one of them another path: `--file HOST:CELL`.",
+        ),
+        (
+            json!({ "code": "input()", "language": "python" }),
+            vec!["-l", "python", "-c", "input()"],
+            "failed",
+            "Give the program its input as `stdin`.",
+            "Give the program its input on standard input.",
+        ),
+        (
+            json!({ "code": "require('jsr:@a/b')", "language": "javascript@embedded", "packages": [] }),
+            vec![
+                "-l",
+                "javascript@embedded",
+                "-c",
+                "require('jsr:@a/b')",
+                "--no-packages",
+            ],
+            "failed",
+            "Run it with deno and grant its host: `javascript@deno` with `network`; `hotcell languages add deno` brings deno.",
+            "Run it with deno and grant its host: `javascript@deno` with `--network HOST`; `hotcell languages add deno` brings deno.",
+        ),
+        (
+            json!({ "code": "import nosuchmod_xyz", "language": "python", "packages": [] }),
+            vec![
+                "-l",
+                "python",
+                "-c",
+                "import nosuchmod_xyz",
+                "--no-packages",
+            ],
+            "failed",
+            "Name its package in `packages`, or pass the module as a file.",
+            "Name its package with `--package`, or pass the module as a file.",
+        ),
+    ] {
+        assert_eq!(error(&mut client, call, status)["hint"], tool);
+        let result = hotcell.json(&arguments);
+        assert_eq!(
+            (&result["status"], &result["error"]["hint"]),
+            (&json!(status), &json!(shell))
+        );
+    }
+}
+
+#[test]
+fn javascript_of_another_server_is_granted_hosts_where_that_server_took_them() {
+    let mut client = Stdio::open(&["--as", "code-runner-mcp"]);
+    let code = "try { await fetch('http://evil.test/'); } catch (error) { console.error(error); process.exit(1); }";
+    let result = client.call("javascript-code-runner", json!({ "code": code }));
+    let error = &result["structuredContent"]["error"];
+    assert_eq!(error["kind"], "denied", "{result}");
+    let hint = error["hint"].as_str().expect("a hint");
+    assert!(
+        hint.starts_with("Start the server with DENO_PERMISSION_ARGS=--allow-net="),
+        "{hint}"
+    );
 }

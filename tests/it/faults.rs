@@ -89,7 +89,7 @@ fn a_run_whose_spawner_is_killed_is_lost() {
 
             let answer = running.finish();
             assert_eq!(answer.code, Some(125), "{}", answer.err());
-            let message = "the program's cell vanished; what it did until then is unknown";
+            let message = "the program's sandbox vanished; what it did until then is unknown";
             if json {
                 let result = answer.json();
                 let error = json!({"kind": "lost", "message": message, "hint": "Run it again."});

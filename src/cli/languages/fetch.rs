@@ -3,8 +3,9 @@
 use std::io::Write;
 use std::process::{Command, ExitCode};
 
-use crate::cli::{BAD_INPUT, OUR_FAILURE, print_error, print_note, with_causes};
+use crate::cli::{BAD_INPUT, OUR_FAILURE, explain, print_error, print_note, with_causes};
 use crate::engine::Engine;
+use crate::hint::Surface;
 use crate::language::{Definition, Runtime, UnsupportedPlatform};
 use crate::runtimes::{self, Bar, FetchError, Order, RuntimesFolder, Wanted};
 
@@ -42,7 +43,7 @@ pub fn main(change: &Change, engine: &Engine) -> ExitCode {
     let definition = match engine.registry().find(name) {
         Ok(definition) => definition,
         Err(error) => {
-            print_error(&error.to_string(), error.hint().as_deref());
+            explain(&error.to_string(), error.hint(), Surface::CommandLine);
             return BAD_INPUT.into();
         }
     };

@@ -217,7 +217,7 @@ fn a_request_chooses_among_the_ways_by_name() {
     );
     let error = all.run_by("m").unwrap_err();
     assert_eq!(error.to_string(), "`l` cannot be run by `m`");
-    assert_eq!(error.hint().unwrap(), "Choose one of: l, embedded.");
+    assert_eq!(error.hint().unwrap(), "Choose one of: l, embedded.".into());
 }
 
 #[test]

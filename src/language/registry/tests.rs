@@ -101,14 +101,11 @@ fn a_slip_of_the_hand_names_the_language_that_was_meant() {
     }
     let error = registry.find("pyhton").unwrap_err();
     assert_eq!(error.to_string(), "unknown language `pyhton`");
-    assert_eq!(error.hint().unwrap(), "Did you mean `python`?");
+    assert_eq!(error.hint().unwrap(), "Did you mean `python`?".into());
 
     let error = registry.find(&"q\n".repeat(100)).unwrap_err();
     assert!(!error.to_string().contains('\n'), "{error}");
-    assert_eq!(
-        error.hint().unwrap(),
-        "Run `hotcell languages` for the list."
-    );
+    assert_eq!(error.hint().unwrap(), Hint::ListLanguages);
 }
 
 #[test]

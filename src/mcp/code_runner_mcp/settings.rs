@@ -1,5 +1,6 @@
 //! That server's variables, as grants of ours.
 
+use crate::hint::Surface;
 use crate::request::{Access, Mount, Network, RequestError, check_mount, check_variable};
 
 /// One of the tools.
@@ -21,6 +22,14 @@ impl Kind {
         match self {
             Self::Python => "Run Python",
             Self::JavaScript => "Run JavaScript or TypeScript",
+        }
+    }
+
+    /// Where a caller can grant a host: in Python's calls, and for JavaScript only at the server's start.
+    pub fn surface(self) -> Surface {
+        match self {
+            Self::Python => Surface::Mcp,
+            Self::JavaScript => Surface::McpOfDeno,
         }
     }
 

@@ -1,7 +1,8 @@
 //! A result in that server's words.
 
 use super::settings::{Kind, Settings};
-use crate::output::RunOutput;
+use crate::error_kind::ErrorKind;
+use crate::output::{RunOutput, Status};
 
 /// Both streams, what went wrong, and what to do about it.
 pub fn text(output: &RunOutput, kind: Kind, settings: &Settings) -> String {
@@ -25,7 +26,7 @@ pub fn text(output: &RunOutput, kind: Kind, settings: &Settings) -> String {
         text.push('\n');
     }
     text += &match output.status {
-        "timeout" => format!("[err][{}] timeout", kind.short()),
+        Status::Timeout => format!("[err][{}] timeout", kind.short()),
         _ => format!("[err][{}] {}", kind.short(), error.message),
     };
     let denied = [
@@ -38,7 +39,7 @@ pub fn text(output: &RunOutput, kind: Kind, settings: &Settings) -> String {
     ];
     let is_denied = denied.iter().any(|word| output.stderr.contains(word));
     let absent = output.stderr.contains("FileNotFoundError") || output.stderr.contains("ENOENT");
-    if error.kind == "syntax" {
+    if error.kind == ErrorKind::Syntax {
         text += "\nFix: in JSON, write a line break as \\n, a quote as \\\" and a backslash as \\\\; check quotes and indentation.";
     } else if is_denied || absent {
         text += &format!(
@@ -54,12 +55,6 @@ pub fn text(output: &RunOutput, kind: Kind, settings: &Settings) -> String {
 
 /// Hosts that were refused, which a program may not have told of.
 fn refusals(output: &RunOutput, kind: Kind) -> String {
-    let grant = |host: &str| match kind {
-        Kind::JavaScript => {
-            format!("Start the server with DENO_PERMISSION_ARGS=--allow-net={host} to grant it.")
-        }
-        Kind::Python => format!("Grant it with `network`: [\"{host}\"]."),
-    };
-    let lines = output.refusals(grant).into_iter();
+    let lines = output.refusals(kind.surface()).into_iter();
     lines.map(|line| format!("\n[note] {line}")).collect()
 }

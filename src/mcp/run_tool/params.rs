@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+use crate::hint::Surface;
 use crate::mcp::objects::Arguments;
 use crate::mcp::outputs;
 use crate::request::{
@@ -44,13 +45,7 @@ impl Params {
         // A null is what some clients send for a parameter that was left out.
         let mut take = |key| arguments.remove(key).filter(|value| !value.is_null());
         let code = text("code", take("code"))?.unwrap_or_default();
-        let mut request = RunRequest::new(code).map_err(|error| match error {
-            RequestError::EmptyCode => Misfit {
-                message: error.to_string(),
-                hint: Some("Give the program in `code`.".to_owned()),
-            },
-            error => misfit(error),
-        })?;
+        let mut request = RunRequest::new(code).map_err(misfit)?;
         if let Some(language) = text("language", take("language"))? {
             request = request.language(language);
         }
@@ -81,7 +76,7 @@ impl Params {
 fn misfit(error: RequestError) -> Misfit {
     Misfit {
         message: error.to_string(),
-        hint: error.hint(),
+        hint: error.hint().map(|hint| hint.words(Surface::Mcp)),
     }
 }
 

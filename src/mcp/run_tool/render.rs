@@ -7,25 +7,24 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
+use crate::hint::Surface;
 use crate::mcp::outputs;
-use crate::output::{ErrorOutput, RunOutput};
+use crate::output::{RunOutput, Status};
 use crate::service::{Budget, LongStream, Ran};
 
 /// The members of a `tools/call` result.
 pub fn render(ran: Ran, budget: Budget) -> Map<String, Value> {
-    render_as(ran, budget, text)
+    render_as(ran, budget, Surface::Mcp, text)
 }
 
 /// The same with another text for the reader.
 pub fn render_as(
     ran: Ran,
     budget: Budget,
+    surface: Surface,
     text: impl FnOnce(&RunOutput, &[Link]) -> String,
 ) -> Map<String, Value> {
-    let mut output = ran.output;
-    if let Some(error) = &mut output.error {
-        error.hint = hint(error);
-    }
+    let mut output = ran.output.words(surface);
     let long = ran.long.iter();
     let links: Vec<Link> = long
         .filter_map(|long| shorten(&mut output, long, budget))
@@ -48,7 +47,7 @@ pub fn render_as(
     Map::from_iter([
         ("content".to_owned(), content.into()),
         ("structuredContent".to_owned(), facts),
-        ("isError".to_owned(), (output.status != "ok").into()),
+        ("isError".to_owned(), (output.status != Status::Ok).into()),
     ])
 }
 
@@ -134,7 +133,7 @@ fn text(output: &RunOutput, links: &[Link]) -> String {
             "The program printed a picture: {kind}, {bytes} bytes"
         ));
     }
-    notes.extend(output.refusals(|host| format!("Grant it with `network`: [\"{host}\"].")));
+    notes.extend(output.refusals(Surface::Mcp));
     notes.extend(output.notes.iter().cloned());
     if let Some(link) = links.first() {
         notes.push(format!(
@@ -154,25 +153,6 @@ pub fn separate(text: &mut String) {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
-}
-
-/// What the caller can do about it with the means of this surface.
-fn hint(error: &ErrorOutput) -> Option<String> {
-    let hint = match error.kind {
-        "timeout" if error.message.starts_with("the compiler") => return error.hint.clone(),
-        "memory" if error.message.starts_with("the compiler") => return error.hint.clone(),
-        "timeout" => "Give a larger `timeout` (seconds), or let the program do less.",
-        "memory" => "Let the program use less memory; the limit is the server's.",
-        "output" => "Print less, or write to a file and print a summary.",
-        "processes" => "Start fewer processes and threads.",
-        "denied" => {
-            let hint = error.hint.as_deref()?;
-            return Some(hint.replace("`--network`", "`network`"));
-        }
-        "ambiguous_language" => "Name the `language`.",
-        _ => return error.hint.clone(),
-    };
-    Some(hint.to_owned())
 }
 
 /// Leaves out what only costs a reader time: empty members, and walls that stand.

@@ -208,10 +208,10 @@ fn what_is_not_there_is_named_with_what_has_it() {
     let files = with_packages(&hotcell);
     let deno = "`hotcell languages add deno` brings deno.";
     for (code, module, hint) in [
-        ("import 'nowhere'", "nowhere", "packages"),
-        ("require('nowhere/x')", "nowhere/x", "packages"),
-        ("import 'both/secret.js'", "both/secret.js", "packages"),
-        ("require('both/hidden/x')", "both/hidden/x", "packages"),
+        ("import 'nowhere'", "nowhere", "`--package`"),
+        ("require('nowhere/x')", "nowhere/x", "`--package`"),
+        ("import 'both/secret.js'", "both/secret.js", "`--package`"),
+        ("require('both/hidden/x')", "both/hidden/x", "`--package`"),
         ("import 'node:zlib'", "node:zlib", deno),
         ("import 'zlib'", "node:zlib", deno),
         ("require('node:http')", "node:http", deno),
@@ -248,6 +248,6 @@ fn what_is_not_there_is_named_with_what_has_it() {
         assert!(said.contains(hint), "{code}: {said}");
         // What the program could not say itself is said on the terminal too.
         let err = say(&hotcell, &files, "js", code).err();
-        assert_eq!(err.contains("hint: "), hint != "packages", "{err}");
+        assert_eq!(err.contains("hint: "), hint != "`--package`", "{err}");
     }
 }

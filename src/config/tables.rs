@@ -1,0 +1,173 @@
+//! What each table of the file comes to once it is checked: plain values, for the modules that
+//! they are about. What these modules make of them is not known here.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::PathBuf;
+
+use jail::{Access, Mount};
+
+use super::error::{Mistake, checked};
+use super::file::{MountTable, PackagesTable, SecretTable, ServerTable};
+use crate::request::{Pattern, RequestError, check_mount, check_variable, parse_size};
+use crate::secret::{Header, Hidden, Secret};
+
+/// Shorter values would be found in any text.
+const SHORTEST: usize = 8;
+/// What every program needs of hotcell's own environment.
+const USUAL: [&str; 7] = ["HOME", "LANG", "LOGNAME", "PATH", "TERM", "TMPDIR", "USER"];
+
+/// `[packages]`. What is not written there is `None`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Packages {
+    pub pypi: Option<String>,
+    pub npm: Option<String>,
+    pub go: Option<String>,
+    pub crates: Option<String>,
+    /// Absolute.
+    pub folder: Option<PathBuf>,
+    /// Bytes.
+    pub size: Option<u64>,
+    pub offline: bool,
+    pub detect: Option<bool>,
+    pub build: bool,
+    /// Days.
+    pub age: Option<u64>,
+}
+
+/// A server that is started as a program: one of `[servers]`.
+#[derive(Debug, Clone)]
+pub struct Server {
+    /// Never empty.
+    pub command: Vec<String>,
+    pub folder: Option<PathBuf>,
+    /// The whole environment of the server.
+    pub env: BTreeMap<String, Hidden>,
+    /// The variables of hotcell's own environment that were asked for.
+    pub pass: Vec<String>,
+    /// Those of them that are not set.
+    pub unset: Vec<String>,
+}
+
+impl PackagesTable {
+    pub fn check(self) -> Result<Packages, Mistake> {
+        let folder = match self.folder {
+            Some(folder) if folder.get_ref().is_relative() => {
+                return Err(Mistake::at(&folder, "the path is not absolute"));
+            }
+            folder => folder.map(|folder| folder.into_inner()),
+        };
+        let size = self.size.map(|size| checked(&size, |it| parse_size(it)));
+        Ok(Packages {
+            pypi: self.pypi,
+            npm: self.npm,
+            go: self.go,
+            crates: self.crates,
+            folder,
+            size: size.transpose()?,
+            offline: self.offline,
+            detect: self.detect,
+            build: self.build,
+            age: self.age,
+        })
+    }
+}
+
+impl MountTable {
+    pub fn check(&self) -> Result<Mount, Mistake> {
+        let access = match self.write {
+            true => Access::Write,
+            false => Access::ReadOnly,
+        };
+        let mount = check_mount(self.host.get_ref(), self.cell.get_ref(), access);
+        mount.or_else(|error| match &error {
+            RequestError::BadMount { what, .. } if what == self.cell.get_ref() => {
+                checked(&self.cell, |_| Err(error))
+            }
+            _ => checked(&self.host, |_| Err(error)),
+        })
+    }
+}
+
+impl SecretTable {
+    /// The secret with its value, or else the hosts that it would go to and why there is no value.
+    pub fn check(self) -> Result<Result<Secret, (Vec<Pattern>, String)>, Mistake> {
+        checked(&self.name, |name| check_variable(name, ""))?;
+        let hosts = self.hosts.iter();
+        let hosts = hosts.map(|host| checked(host, |host| Pattern::parse(host)));
+        let hosts = hosts.collect::<Result<Vec<_>, _>>()?;
+        let header = self.header.map(|header| {
+            let wrong = || Mistake::at(&header, "it is not `Name: value with {secret}`");
+            Header::parse(header.get_ref()).ok_or_else(wrong)
+        });
+        let header = header.transpose()?;
+        let found = match (&self.env, &self.file) {
+            (Some(variable), None) => {
+                env::var(variable).map_err(|_| format!("`{variable}` is not set"))
+            }
+            (None, Some(file)) => std::fs::read_to_string(file)
+                .map_err(|error| format!("`{}` cannot be read: {error}", file.display())),
+            _ => {
+                let reason = "its table needs one of `env` and `file`";
+                return Err(Mistake::at(&self.name, reason));
+            }
+        };
+        let name = self.name.into_inner();
+        let value = found.and_then(|value| match value.trim() {
+            short if short.len() < SHORTEST => {
+                Err(format!("its value is shorter than {SHORTEST} bytes"))
+            }
+            value if value.bytes().any(|byte| byte.is_ascii_control()) => {
+                Err("its value is more than one line".to_owned())
+            }
+            value => Ok(Hidden::new(value)),
+        });
+        Ok(match value {
+            Ok(value) => Ok(Secret {
+                name,
+                placeholder: String::new(),
+                value,
+                hosts,
+                header,
+            }),
+            Err(why) => Err((hosts, format!("secret `{name}`: {why}"))),
+        })
+    }
+}
+
+impl ServerTable {
+    pub fn check(self) -> Result<Server, Mistake> {
+        if self.command.get_ref().is_empty() {
+            return Err(Mistake::at(&self.command, "it is empty"));
+        }
+        let mut env = BTreeMap::new();
+        let own = |name: &str| env::var(name).ok();
+        for name in USUAL {
+            env.extend(own(name).map(|value| (name.to_owned(), Hidden::new(&value))));
+        }
+        let mut unset = Vec::new();
+        for name in &self.pass {
+            let value = own(name.get_ref());
+            checked(name, |it| {
+                check_variable(it, value.as_deref().unwrap_or_default())
+            })?;
+            match value {
+                Some(value) => drop(env.insert(name.get_ref().clone(), Hidden::new(&value))),
+                None => unset.push(name.get_ref().clone()),
+            }
+        }
+        for (name, value) in self.env {
+            checked(&value, |it| check_variable(&name, it))?;
+            unset.retain(|it| *it != name);
+            env.insert(name, Hidden::new(value.get_ref()));
+        }
+        let command = [self.command.into_inner()].into_iter().chain(self.args);
+        Ok(Server {
+            command: command.collect(),
+            folder: self.cwd,
+            env,
+            pass: self.pass.into_iter().map(|it| it.into_inner()).collect(),
+            unset,
+        })
+    }
+}

@@ -1,0 +1,135 @@
+use std::path::PathBuf;
+
+use super::*;
+
+fn read(text: &str) -> Result<Config, String> {
+    let located = |mistake: Mistake| mistake.located(Path::new("config.toml"), text).to_string();
+    Config::parse(text).map_err(located)
+}
+
+#[test]
+fn a_file_narrows_what_runs_may_ask_for() {
+    let text = "[network]\nallow = ['*.a.test']\nprivate = ['b.a.test']\ntransfer = '1m'\n";
+    let config = read(text).unwrap();
+    let asked = |text: &str| config.egress(&Network::parse(text).unwrap());
+    assert!(asked("none").unwrap().0.is_none());
+    let (egress, notes) = asked("b.a.test").unwrap();
+    let egress = egress.unwrap();
+    assert_eq!(
+        (egress.transfer, egress.private.len(), notes.len()),
+        (1 << 20, 1, 0)
+    );
+    let (egress, notes) = asked("all").unwrap();
+    assert_eq!(egress.unwrap().network.to_string(), "*.a.test");
+    assert_eq!(
+        notes,
+        ["network: all was asked for, *.a.test is the most allowed and was used"]
+    );
+    let beyond = asked("b.test").unwrap_err();
+    assert_eq!(beyond.hint(), "What may be granted is: *.a.test.");
+}
+
+#[test]
+fn what_is_not_written_is_as_usual() {
+    let config = read("").unwrap();
+    assert_eq!(config.ceiling, Network::All);
+    assert_eq!(config.packages, Packages::default());
+    assert!(!config.auto_install && config.servers.is_empty());
+    assert!(read("auto_install = true").unwrap().auto_install);
+    let config = read("[packages]\nsize = '1g'\noffline = true\nfolder = '/p'").unwrap();
+    let expected = Packages {
+        size: Some(1 << 30),
+        offline: true,
+        folder: Some(PathBuf::from("/p")),
+        ..Packages::default()
+    };
+    assert_eq!(config.packages, expected);
+}
+
+#[test]
+fn a_mistake_is_told_with_its_line_and_its_key() {
+    for (bad, told) in [
+        (
+            "[netwrok]\nallow = 'all'",
+            "1: key `netwrok`: unknown field `netwrok`, expected one of ",
+        ),
+        (
+            "[network]\n\nalow = 'all'",
+            "3: key `network.alow`: unknown field `alow`, expected one of ",
+        ),
+        (
+            "[network]\nallow = 'http://a.test'",
+            "2: key `network.allow`: `http://a.test` is not a host that can be granted",
+        ),
+        (
+            "[network]\nallow = 5",
+            "2: key `network.allow`: a word or a list of words was expected",
+        ),
+        (
+            "[network]\nprivate = [\n  'a.test',\n  '*',\n]",
+            "4: key `network.private`: `*` is not a host",
+        ),
+        (
+            "[network]\ntransfer = 'much'",
+            "2: key `network.transfer`: `much` is not a size above zero",
+        ),
+        (
+            "auto_install = 'yes'",
+            "1: key `auto_install`: invalid type: string \"yes\", expected a boolean",
+        ),
+        (
+            "[packages]\npypi = 'https://a.test'\nsize = 'much'",
+            "3: key `packages.size`: `much` is not a size above zero",
+        ),
+        (
+            "[packages]\nfolder = 'here'",
+            "2: key `packages.folder`: the path is not absolute",
+        ),
+        ("[packages]\nage = -1", "2: key `packages.age`: "),
+        ("[env]\npass = ['A', 'B=c']", "2: key `env.pass`: "),
+        (
+            "[[mount]]\nhost = '/none/such'\ncell = '/data'",
+            "2: key `mount.host`: cannot read `/none/such`: No such file",
+        ),
+        (
+            "[[mount]]\nhost = '/tmp'\ncell = '/etc'",
+            "3: key `mount.cell`: `/etc` cannot be mounted: ",
+        ),
+        (
+            "[[mount]]\nhost = '/tmp'\ncell = '/a'\n[[mount]]\nhost = '/tmp'\ncell = '/a'",
+            "6: key `mount.cell`: `/a` cannot be mounted: ",
+        ),
+        (
+            "[[mount]]\ncell = '/data'",
+            "1: key `mount`: missing field `host`",
+        ),
+        (
+            "[[secret]]\nname = 'A B'\nhosts = []",
+            "2: key `secret.name`: ",
+        ),
+        (
+            "[[secret]]\nname = 'A'\nhosts = []",
+            "2: key `secret.name`: its table needs one of `env` and `file`",
+        ),
+        (
+            "[[secret]]\nname = 'A'\nhosts = []\nenv = 'X'\nheader = 'X'",
+            "5: key `secret.header`: it is not ",
+        ),
+        (
+            "[servers.a]\ncommand = ''",
+            "2: key `servers.a.command`: it is empty",
+        ),
+        (
+            "[servers.a]\ncommand = 'x'\nenv = { 'A=b' = 'c' }",
+            "3: key `servers.a.env.A=b`: ",
+        ),
+        ("allow\n", "1: "),
+    ] {
+        let error = read(bad).unwrap_err();
+        assert!(
+            error.starts_with(&format!("config.toml:{told}")),
+            "{bad:?}: {error}"
+        );
+        assert!(!error.contains('\n'), "{error}");
+    }
+}

@@ -1,0 +1,215 @@
+//! What to do about an error, as data, and each surface's words for it.
+//!
+//! An error knows what would help: more time, a granted host, the name of a package. By which flag or
+//! parameter its reader asks for that, if at all, is the surface's to say. So hints that differ are
+//! variants here, with all their wordings side by side; only what reads the same everywhere is text.
+
+use std::borrow::Cow;
+
+/// Where a hint is read, which decides how a setting is called there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Surface {
+    /// The reader types `hotcell run`.
+    CommandLine,
+    /// The reader types `hotcell packages add`, which has names for arguments and no flag of a run.
+    PackagesAdd,
+    /// The reader calls a tool, and has its parameters.
+    Mcp,
+    /// The same, where the server's owner has given the network in a variable of Deno's.
+    McpOfDeno,
+}
+
+/// What the reader can do about an error: one imperative sentence, once a surface is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hint {
+    /// The same on every surface. It names no flag of `run` and no parameter of a tool.
+    Text(Cow<'static, str>),
+    /// A sentence of a language's definition, in which `{network}` stands for the setting.
+    OfDefinition(String),
+    GiveCode,
+    GiveInput,
+    GiveFile,
+    GiveMount,
+    GiveLock,
+    NameLanguage,
+    ListLanguages,
+    /// The module may also be a file of the caller's.
+    NamePackage,
+    /// With what may be meant, and why it was not installed.
+    NameRefusedPackage {
+        candidates: Vec<String>,
+        why: String,
+    },
+    ChangePackages {
+        candidates: Vec<String>,
+    },
+    RenameFile,
+    RaiseTimeout,
+    RaiseMemory,
+    RaiseProcesses,
+    RaiseOutput,
+    /// Files have used the memory up before the program started.
+    ShrinkFiles,
+    /// A host, if its name is known, to a program without a network.
+    GrantHost(Option<String>),
+    /// The host of a connection that was refused.
+    GrantRefused(String),
+    AllowReduced,
+}
+
+impl From<String> for Hint {
+    fn from(text: String) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<&'static str> for Hint {
+    fn from(text: &'static str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl Hint {
+    pub fn words(&self, surface: Surface) -> String {
+        let (shell, tool) = match self {
+            Self::Text(text) => return text.clone().into_owned(),
+            Self::OfDefinition(text) => return text.replace("{network}", surface.network()),
+            Self::NamePackage => {
+                return format!(
+                    "Name its package {}, or pass the module as a file.",
+                    surface.packages()
+                );
+            }
+            Self::NameRefusedPackage { candidates, why } => {
+                return match candidates.as_slice() {
+                    [] => format!("Name its package {}: {why}.", surface.packages()),
+                    names => format!(
+                        "Name its package {}, perhaps {}: {why}.",
+                        surface.packages(),
+                        names.join(" or ")
+                    ),
+                };
+            }
+            Self::ChangePackages { candidates } => {
+                return match candidates.as_slice() {
+                    [] => format!("Change the names or versions {}.", surface.packages()),
+                    names => format!(
+                        "Name the right one {}: {}?",
+                        surface.packages(),
+                        names.join(" or ")
+                    ),
+                };
+            }
+            Self::GrantHost(host) => {
+                let known = host.as_ref().map(|host| format!("`{host}`"));
+                let what = known.as_deref().unwrap_or("the host");
+                return match surface {
+                    Surface::CommandLine | Surface::PackagesAdd => {
+                        format!("Grant {what} with `--network`.")
+                    }
+                    Surface::Mcp => format!("Grant {what} with `network`."),
+                    Surface::McpOfDeno => allow_net(host.as_deref().unwrap_or("HOST")),
+                };
+            }
+            Self::GrantRefused(host) => {
+                return match surface {
+                    Surface::CommandLine | Surface::PackagesAdd => {
+                        format!("Grant it with `--network {host}`.")
+                    }
+                    Surface::Mcp => format!("Grant it with `network`: [\"{host}\"]."),
+                    Surface::McpOfDeno => allow_net(host),
+                };
+            }
+            Self::GiveCode => (
+                "Give a file, `-c CODE`, or code on standard input.",
+                "Give the program in `code`.",
+            ),
+            Self::GiveInput => (
+                "Give the program its input on standard input.",
+                "Give the program its input as `stdin`.",
+            ),
+            Self::GiveFile => (
+                "Name the program's file; a folder goes beside it with `--file`.",
+                "Name a file, not a folder.",
+            ),
+            Self::GiveMount => (
+                "Name a folder of the host and a free place for it: `--mount /srv/data:/data:ro`; use `--file` for a single file.",
+                "Have the server's owner mend its mounts: each is a folder of the host and a free place for it.",
+            ),
+            Self::GiveLock => (
+                "Give `--lock` a file with `packages.lock` of an earlier result as it is.",
+                "Pass `packages.lock` of an earlier result as it is.",
+            ),
+            Self::NameLanguage => (
+                "Name the language, as in `--language python`.",
+                "Name the `language`.",
+            ),
+            Self::ListLanguages => (
+                "Run `hotcell languages` for the list.",
+                "Read `hotcell://languages` for the list.",
+            ),
+            Self::RenameFile => (
+                "Give one of them another path: `--file HOST:CELL`.",
+                "Give one of them another path in `files`.",
+            ),
+            Self::RaiseTimeout => (
+                "Raise the limit with `--timeout`.",
+                "Give a larger `timeout` (seconds), or let the program do less.",
+            ),
+            Self::RaiseMemory => (
+                "Raise the limit with `--memory`.",
+                "Let the program use less memory; the limit is the server's.",
+            ),
+            Self::RaiseProcesses => (
+                "Raise the limit with `--pids`, or start fewer processes and threads.",
+                "Start fewer processes and threads.",
+            ),
+            Self::RaiseOutput => (
+                "Raise the limit with `--output-limit`, or print less.",
+                "Print less, or write to a file and print a summary.",
+            ),
+            Self::ShrinkFiles => (
+                "Raise `--memory`: files in the workspace are a part of it.",
+                "Pass less in `files`: they are a part of the memory, and its limit is the server's.",
+            ),
+            Self::AllowReduced if surface == Surface::PackagesAdd => {
+                return "Mend it; `hotcell doctor` says how.".to_owned();
+            }
+            Self::AllowReduced => (
+                "Mend it (`hotcell doctor` says how), or accept a weaker sandbox with `--allow-reduced`.",
+                "Have the server's owner mend it (`hotcell doctor` says how), or accept a weaker sandbox with `serve --allow-reduced`.",
+            ),
+        };
+        match surface {
+            Surface::CommandLine | Surface::PackagesAdd => shell.to_owned(),
+            Surface::Mcp | Surface::McpOfDeno => tool.to_owned(),
+        }
+    }
+}
+
+impl Surface {
+    /// Where packages are named.
+    fn packages(self) -> &'static str {
+        match self {
+            Self::CommandLine => "with `--package`",
+            Self::PackagesAdd => "among the arguments",
+            Self::Mcp | Self::McpOfDeno => "in `packages`",
+        }
+    }
+
+    /// By what hosts are granted.
+    fn network(self) -> &'static str {
+        match self {
+            Self::CommandLine | Self::PackagesAdd => "`--network HOST`",
+            Self::Mcp => "`network`",
+            Self::McpOfDeno => "DENO_PERMISSION_ARGS=--allow-net=HOST",
+        }
+    }
+}
+
+fn allow_net(host: &str) -> String {
+    format!("Start the server with DENO_PERMISSION_ARGS=--allow-net={host} to grant it.")
+}
+
+#[cfg(test)]
+mod tests;
