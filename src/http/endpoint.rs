@@ -12,19 +12,19 @@ use hyper::{HeaderMap, Method, Request as HttpRequest, StatusCode};
 use serde_json::Value;
 
 use super::Settings;
-use super::answers::{
-    Answered, event_stream, json_error, no_session, not_allowed, refuse, respond, set, status,
-};
+use super::body::{Accepts, check_content, read_body};
 use super::connections::{AtWork, Connection};
 use super::events::{Events, Work};
 use super::headers;
-use super::intake::{Accepts, check_content, read_body};
+use super::responses::{
+    Answered, event_stream, json_error, no_session, not_allowed, refuse, respond, set, status,
+};
 use super::sessions::Sessions;
 use super::token::Failures;
 use crate::caller::Caller;
 use crate::mcp::{
-    Fault, MODERN, Message, Outbox, Peer, Request, Revision, Server, Session, VERSION_KEY, Way,
-    is_batch, parse, parse_batch,
+    Fault, MODERN, Message, Outbox, Peer, Request, Revision, Server, Session, Transport,
+    VERSION_KEY, is_batch, parse, parse_batch,
 };
 
 /// After this time a client hears that we are still there.
@@ -128,7 +128,7 @@ impl Endpoint {
         let body = read_body(&headers, body).await?;
         let client = Client {
             caller,
-            way: way(&headers),
+            transport: transport(&headers),
             accepts,
             // A known client with a whole request: not one to be sent away for another.
             at_work: connection.at_work(),
@@ -142,7 +142,7 @@ impl Endpoint {
             Message::Request(request) => request,
             other => {
                 let session = self.session(&headers)?.unwrap_or_default();
-                self.server.hear(other, &session);
+                self.server.receive(other, &session);
                 return Ok(respond(StatusCode::ACCEPTED, "text/plain", ""));
             }
         };
@@ -173,7 +173,7 @@ impl Endpoint {
         client: Client,
     ) -> Result<Answered, Box<Answered>> {
         let session = self.session(headers)?.unwrap_or_default();
-        if !client.way.allows_batches(&session) {
+        if !client.transport.allows_batches(&session) {
             let fault = Fault::new(Fault::INVALID_REQUEST, "this revision has no batches");
             return Err(json_error(fault.to_message(None)));
         }
@@ -229,7 +229,7 @@ impl Endpoint {
 /// The sender of one POST, and what its answer depends on.
 struct Client {
     caller: Caller,
-    way: Way,
+    transport: Transport,
     accepts: Accepts,
     at_work: AtWork,
 }
@@ -239,7 +239,7 @@ impl Client {
     async fn respond(self, session: Arc<Session>, work: impl FnOnce(Peer) -> Work) -> Answered {
         let Self {
             caller,
-            way,
+            transport,
             accepts,
             at_work,
         } = self;
@@ -247,7 +247,7 @@ impl Client {
         let mut work = work(Peer {
             caller,
             session,
-            way,
+            transport,
             out,
         });
         let mut ready = VecDeque::new();
@@ -284,11 +284,11 @@ impl Client {
     }
 }
 
-fn way(headers: &HeaderMap) -> Way {
+fn transport(headers: &HeaderMap) -> Transport {
     let version = headers
         .get(headers::VERSION)
         .and_then(|value| value.to_str().ok());
-    Way::Http {
+    Transport::Http {
         version: version.map(|text| text.trim().to_owned()),
     }
 }

@@ -21,7 +21,7 @@ pub struct Serving {
 
 /// Serves over HTTP until the returned value is dropped.
 ///
-/// The program's `main` must call [`hook`](crate::hook) first: cells are made by this
+/// The program's `main` must call [`hook`](crate::hook) first: sandboxes are made by this
 /// same program, started again.
 ///
 /// ```

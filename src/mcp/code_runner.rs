@@ -2,7 +2,7 @@
 //!
 //! Its name, parameters, messages and text are that server's, so that a client's
 //! configuration needs one changed line. Where that server was wrong (output lost
-//! to a warning, failures told as success) ours is right. What its users may not
+//! to a warning, failures reported as success) ours is right. What its users may not
 //! expect but cannot hurt, the other parameters of `run` and the whole record of
 //! the run, is there too.
 
@@ -127,7 +127,7 @@ fn params(mut arguments: Arguments, outputs: CallerOutputs<'_>) -> Result<Params
     }
     arguments.insert("language".to_owned(), id.into());
     Params::read(arguments, outputs)
-        .map_err(|misfit| Ran::refused("invalid_request", misfit.message, misfit.hint).into())
+        .map_err(|bad| Ran::refused("invalid_request", bad.message, bad.hint).into())
 }
 
 /// Exactly what was printed; after it, and only if there is any, what went wrong.

@@ -52,7 +52,7 @@ pub fn text(output: &RunOutput, kind: Kind, settings: &Settings) -> String {
     text + &refusals(output, kind)
 }
 
-/// Hosts that were refused, which a program may not have told of.
+/// Hosts that were refused, which a program may not have reported.
 fn refusals(output: &RunOutput, kind: Kind) -> String {
     let grant = |host: &str| match kind {
         Kind::JavaScript => {
