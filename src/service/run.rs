@@ -173,7 +173,8 @@ impl Service {
             requirement: self.settings.requirement,
             door: None,
         };
-        let run = self.engine().run(plan, surface, context.stop);
+        // On the heap: it is large, and each caller up to the surface would hold and move it.
+        let run = Box::pin(self.engine().run(plan, surface, context.stop));
         tokio::join!(run, context.observer.hear(output))
     }
 
