@@ -5,6 +5,7 @@
 //! also says who the caller is. HTTP itself is hyper's; what a message means is [`crate::mcp`]'s.
 
 mod body;
+mod client;
 mod connections;
 mod endpoint;
 mod events;

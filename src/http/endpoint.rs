@@ -1,10 +1,8 @@
-//! One request after another: who may, what is asked, and in which form it is answered.
+//! The endpoint: each request is checked for who sent it, read, and handed to the MCP server.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::header::{HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -13,22 +11,18 @@ use serde_json::Value;
 
 use super::Settings;
 use super::body::{Accepts, check_content, read_body};
-use super::connections::{AtWork, Connection};
-use super::events::{Events, Work};
+use super::client::Client;
+use super::connections::Connection;
+use super::events::Work;
 use super::headers;
-use super::responses::{
-    Answered, event_stream, json_error, no_session, not_allowed, refuse, respond, set, status,
-};
+use super::responses::{Answered, json_error, no_session, not_allowed, refuse, respond, set};
 use super::sessions::Sessions;
 use super::token::Failures;
 use crate::caller::Caller;
 use crate::mcp::{
-    Fault, MODERN, Message, Outbox, Peer, Request, Revision, Server, Session, Transport,
-    VERSION_KEY, is_batch, parse, parse_batch,
+    Fault, MODERN, Message, Peer, Request, Revision, Server, Session, Transport, VERSION_KEY,
+    is_batch, parse, parse_batch,
 };
-
-/// After this time a client hears that we are still there.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 pub struct Endpoint {
     server: Arc<Server>,
@@ -226,62 +220,9 @@ impl Endpoint {
     }
 }
 
-/// The sender of one POST, and what its answer depends on.
-struct Client {
-    caller: Caller,
-    transport: Transport,
-    accepts: Accepts,
-    at_work: AtWork,
-}
-
-impl Client {
-    /// Plain JSON if the answer is all there is to say, else a stream of events.
-    async fn respond(self, session: Arc<Session>, work: impl FnOnce(Peer) -> Work) -> Answered {
-        let Self {
-            caller,
-            transport,
-            accepts,
-            at_work,
-        } = self;
-        let (out, mut messages) = Outbox::new(64);
-        let mut work = work(Peer {
-            caller,
-            session,
-            transport,
-            out,
-        });
-        let mut ready = VecDeque::new();
-        if !accepts.events {
-            messages.close();
-        }
-        let reply = tokio::select! {
-            biased;
-            reply = &mut work => Some(reply),
-            Some(message) = messages.recv() => {
-                ready.push_back(message);
-                None
-            }
-            () = tokio::time::sleep(PATIENCE), if accepts.events => None,
-        };
-        let Some(reply) = reply else {
-            return event_stream(Events::new(Some(work), messages, ready, at_work));
-        };
-        while let Ok(message) = messages.try_recv() {
-            ready.push_back(message);
-        }
-        match reply {
-            // The client took it back, so there is nothing to say.
-            None => respond(StatusCode::NO_CONTENT, "text/plain", ""),
-            Some(reply) if ready.is_empty() && accepts.json => {
-                let status = status(&reply);
-                respond(status, "application/json", reply.message)
-            }
-            Some(reply) => {
-                ready.push_back(reply.message);
-                event_stream(Events::new(None, messages, ready, at_work))
-            }
-        }
-    }
+enum Version {
+    Modern,
+    Legacy,
 }
 
 fn transport(headers: &HeaderMap) -> Transport {
@@ -291,9 +232,4 @@ fn transport(headers: &HeaderMap) -> Transport {
     Transport::Http {
         version: version.map(|text| text.trim().to_owned()),
     }
-}
-
-enum Version {
-    Modern,
-    Legacy,
 }

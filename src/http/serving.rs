@@ -1,4 +1,4 @@
-//! A server on a thread of its own, for a program that has other things to do.
+//! `hotcell::serve`: an HTTP server on a thread of its own, for a program that has other things to do.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! `--as code-runner`: the tool of mcp-server-code-runner, on our engine.
+//! `--as code-runner`: the tool of mcp-server-code-runner, on our service.
 //!
 //! Its name, parameters, messages and text are that server's, so that a client's
 //! configuration needs one changed line. Where that server was wrong (output lost

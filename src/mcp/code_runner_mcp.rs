@@ -1,4 +1,4 @@
-//! `--as code-runner-mcp`: the tools of that server, on our engine.
+//! `--as code-runner-mcp`: the tools of that server, on our service.
 //!
 //! Its names, parameters, variables and texts are that server's, so that a client's
 //! configuration needs one changed line. Where it was wrong (one interpreter for

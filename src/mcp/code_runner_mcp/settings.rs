@@ -1,4 +1,4 @@
-//! That server's variables, as grants of ours.
+//! The variables of code-runner-mcp, as grants of ours.
 
 use crate::request::{Access, Mount, Network, RequestError, check_mount, check_variable};
 

@@ -1,4 +1,4 @@
-//! A result in that server's words.
+//! A result as the text that code-runner-mcp would answer with.
 
 use super::settings::{Kind, Settings};
 use crate::output::RunOutput;

@@ -1,4 +1,4 @@
-//! What each method does.
+//! The methods of the protocol: lists, calls, completions and subscriptions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
