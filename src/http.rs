@@ -1,16 +1,17 @@
 //! MCP over HTTP: one endpoint, `/mcp`, and a health check.
 //!
 //! Everything that arrives is a stranger's until its `Host`, its `Origin` and its
-//! token have been checked, in that order and before anything else is read of it.
-//! Only this module names hyper.
+//! token have been checked, in that order and before anything else is read of it. The token
+//! also says who the caller is. HTTP itself is hyper's; what a message means is [`crate::mcp`]'s.
 
-mod answers;
+mod body;
+mod client;
 mod connections;
 mod endpoint;
 mod events;
-mod guard;
 mod headers;
-mod intake;
+mod host_check;
+mod responses;
 mod serving;
 mod sessions;
 mod token;
@@ -32,7 +33,7 @@ use crate::mcp::Server;
 use connections::Connections;
 use endpoint::Endpoint;
 
-pub use guard::Names;
+pub use host_check::Names;
 pub use serving::{Serving, serve};
 pub use token::{Token, TokenError};
 
@@ -41,7 +42,7 @@ const HEAD_TIME: Duration = Duration::from_secs(10);
 const HEAD_BYTES: usize = 16 << 10;
 const HEAD_LINES: usize = 100;
 /// How long sent bytes may stay unacknowledged before a client counts as gone.
-const UNHEARD: Duration = Duration::from_secs(20);
+const ACK_TIME: Duration = Duration::from_secs(20);
 
 /// What the server's owner has decided about HTTP.
 pub struct Settings {
@@ -94,7 +95,7 @@ impl Listener {
             };
             let (stream, address) = match accepted {
                 Ok(accepted) => accepted,
-                // Out of descriptors, mostly: give those that we have a moment.
+                // Out of file descriptors, mostly: some are closed in a moment.
                 Err(_) => {
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
@@ -119,7 +120,7 @@ impl Listener {
                 tokio::select! {
                     // A connection that breaks has been answered as far as it could be.
                     _ = serving => {}
-                    () = connection.kicked() => {}
+                    () = connection.evicted() => {}
                 }
             });
         }
@@ -135,8 +136,8 @@ fn prepare(stream: &TcpStream) {
     // Each is a comfort; a stream that refuses one still works.
     let _ = stream.set_nodelay(true);
     let _ = sockopt::set_socket_keepalive(stream, true);
-    let _ = sockopt::set_tcp_keepidle(stream, UNHEARD);
+    let _ = sockopt::set_tcp_keepidle(stream, ACK_TIME);
     let _ = sockopt::set_tcp_keepintvl(stream, Duration::from_secs(5));
     let _ = sockopt::set_tcp_keepcnt(stream, 3);
-    let _ = sockopt::set_tcp_user_timeout(stream, UNHEARD.as_millis() as u32);
+    let _ = sockopt::set_tcp_user_timeout(stream, ACK_TIME.as_millis() as u32);
 }

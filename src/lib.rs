@@ -2,8 +2,8 @@
 //!
 //! The map, in the order of a request:
 //!
-//! - [`cli`] is the surface of the shell: it translates and nothing more.
-//! - [`mcp`] is the surface of the Model Context Protocol, and [`http`] its way over the network.
+//! - [`cli`] is the command line.
+//! - [`mcp`] is the Model Context Protocol, and [`http`] its transport over the network.
 //! - [`publish`] makes tools, prompts and resources of the scripts in a folder.
 //! - [`service`] is what every surface calls: queue, stored output, upstream servers, and the engine.
 //! - [`caller`] is who asked.
@@ -123,8 +123,11 @@ pub mod upstream;
 
 pub use http::serve;
 
-/// For the first line of `main`: this process may have been started to make cells, or to be
+/// For the first line of `main`: this process may have been started to make sandboxes, or to be
 /// the program of one. Then it ends with the code that is returned.
+///
+/// Which of these it is, the name that it was started under says. Of the command line only the
+/// first word is looked at: with `run`, the first sandbox starts here, before anything is parsed.
 pub fn hook() -> Option<std::process::ExitCode> {
     jail::hook_early(c"run");
     let mut arguments = std::env::args_os();

@@ -3,15 +3,18 @@
 //! The parts, from the wire inwards:
 //!
 //! - `message` reads and writes JSON-RPC, and nothing of MCP.
-//! - `stdio` is the transport over standard input and output; HTTP is in [`crate::http`].
+//! - `stdio` is the transport over standard input and output. Other transports, such as HTTP, are modules of their own
+//!   that use this one.
 //! - `era` decides for each request by which revision it is served.
 //! - `session` is what a legacy client has said about itself.
 //! - `server` answers requests out of a catalogue.
-//! - `objects` is that catalogue: tools, prompts, resources and templates. What a
-//!   user publishes and what stands in for another server are just more objects.
+//! - `objects` is that catalogue: tools, prompts, resources and templates. What a user publishes and the tools of
+//!   compatibility modes are just more objects.
+//! - `subscriptions` and `questions` are the two things that outlast an exchange: what a client wants to be told,
+//!   and what it was asked.
 //! - `context` is what an object may do while it answers: report, log, ask.
-//! - `run_tool`, `outputs` and `languages` are our own objects; `code_runner` and
-//!   `code_runner_mcp` are other servers' tools.
+//! - `run_tool`, `outputs` and `languages` are our own objects; `code_runner` and `code_runner_mcp` are other servers'
+//!   tools. All of them run programs through [`crate::service`], which knows nothing of MCP.
 
 mod change;
 mod code_runner;
@@ -19,7 +22,6 @@ mod code_runner_mcp;
 mod context;
 mod era;
 mod languages;
-mod listen;
 mod message;
 mod objects;
 mod outputs;
@@ -29,6 +31,7 @@ mod server;
 mod session;
 mod shape;
 pub mod stdio;
+mod subscriptions;
 
 pub use change::Change;
 pub use code_runner::{CodeRunner, NAME as CODE_RUNNER, PORT as CODE_RUNNER_PORT};
@@ -36,7 +39,7 @@ pub use code_runner_mcp::{
     CodeRunnerMcp, NAME as CODE_RUNNER_MCP, Settings as CodeRunnerMcpSettings,
 };
 pub use context::{Context, LogLevel, Outbox};
-pub use era::{Era, LEGACY, MODERN, Revision, SUPPORTED, VERSION_KEY, Way};
+pub use era::{Era, LEGACY, MODERN, Revision, SUPPORTED, Transport, VERSION_KEY};
 pub use languages::Languages;
 pub use message::{Fault, Id, Message, Request, is_batch, parse, parse_batch};
 pub use objects::{Answer, Arguments, Boxed, Catalog, Prompt, Resource, Tool};

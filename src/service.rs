@@ -4,6 +4,7 @@
 //! upstream servers. A surface brings a request and who asked, and an [`Observer`] that is told
 //! what happens meanwhile. Nothing here knows a protocol, a flag or how an answer looks.
 
+mod long_output;
 mod observer;
 mod queue;
 mod run;
@@ -18,12 +19,13 @@ use crate::caller::Caller;
 use crate::engine::{Engine, Rejected};
 use crate::plan::RunPlan;
 use crate::request::RunRequest;
-use crate::store::{CallerOutputs, Store, StoredOutput};
+use crate::store::{CallerOutputs, Store};
 use crate::upstream::UpstreamServers;
 
+pub use long_output::LongStream;
 pub use observer::{HEARTBEAT, Observer, Output};
 pub use queue::{QueueFull, QueueSize};
-pub use run::{LongStream, Ran, RunContext};
+pub use run::{Ran, RunContext};
 pub use settings::{Budget, Settings};
 
 use queue::Queue;
@@ -141,27 +143,5 @@ impl Service {
     /// The stored outputs that this caller may read.
     pub fn outputs<'a>(&'a self, caller: &'a Caller) -> CallerOutputs<'a> {
         self.store.of(caller)
-    }
-
-    /// Stores a stream, and lets go of it when its time is over even if nobody ever asks
-    /// again; false if it is too large.
-    pub fn store_output(
-        &self,
-        caller: &Caller,
-        run: &str,
-        stream: &'static str,
-        output: StoredOutput,
-    ) -> bool {
-        if !self.store.of(caller).insert(run, stream, output) {
-            return false;
-        }
-        let (store, time) = (Arc::downgrade(&self.store), self.settings.retention.time);
-        tokio::spawn(async move {
-            tokio::time::sleep(time).await;
-            if let Some(store) = store.upgrade() {
-                store.remove_expired();
-            }
-        });
-        true
     }
 }

@@ -1,4 +1,4 @@
-//! `hotcell packages`.
+//! `hotcell packages`: what is installed, and installing it before it is needed.
 
 use std::io::Write;
 use std::process::ExitCode;

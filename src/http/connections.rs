@@ -1,4 +1,4 @@
-//! How many connections there may be, and which has to go when one more comes.
+//! How many connections there may be, and which is closed when one more comes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ struct Open {
 #[derive(Default)]
 struct State {
     busy: AtomicBool,
-    kicked: Notify,
+    evicted: Notify,
 }
 
 /// One of them; forgotten when its last clone is dropped.
@@ -45,7 +45,7 @@ impl Connections {
             let idle = |(_, state): &(&u64, &Arc<State>)| !state.busy.load(Ordering::Relaxed);
             let oldest = *open.all.iter().find(idle)?.0;
             let state = open.all.remove(&oldest)?;
-            state.kicked.notify_one();
+            state.evicted.notify_one();
         }
         let id = open.next;
         open.next += 1;
@@ -72,8 +72,8 @@ impl Connection {
         AtWork(self.clone())
     }
 
-    pub async fn kicked(&self) {
-        self.state.kicked.notified().await;
+    pub async fn evicted(&self) {
+        self.state.evicted.notified().await;
     }
 }
 

@@ -1,10 +1,8 @@
-//! One request after another: who may, what is asked, and in which form it is answered.
+//! The endpoint: each request is checked for who sent it, read, and handed to the MCP server.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::header::{HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -12,23 +10,19 @@ use hyper::{HeaderMap, Method, Request as HttpRequest, StatusCode};
 use serde_json::Value;
 
 use super::Settings;
-use super::answers::{
-    Answered, event_stream, json_error, no_session, not_allowed, refuse, respond, set, status,
-};
-use super::connections::{AtWork, Connection};
-use super::events::{Events, Work};
+use super::body::{Accepts, check_content, read_body};
+use super::client::Client;
+use super::connections::Connection;
+use super::events::Work;
 use super::headers;
-use super::intake::{Accepts, check_content, read_body};
+use super::responses::{Answered, json_error, no_session, not_allowed, refuse, respond, set};
 use super::sessions::Sessions;
 use super::token::Failures;
 use crate::caller::Caller;
 use crate::mcp::{
-    Fault, MODERN, Message, Outbox, Peer, Request, Revision, Server, Session, VERSION_KEY, Way,
+    Fault, MODERN, Message, Peer, Request, Revision, Server, Session, Transport, VERSION_KEY,
     is_batch, parse, parse_batch,
 };
-
-/// After this time a client hears that we are still there.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 pub struct Endpoint {
     server: Arc<Server>,
@@ -128,7 +122,7 @@ impl Endpoint {
         let body = read_body(&headers, body).await?;
         let client = Client {
             caller,
-            way: way(&headers),
+            transport: transport(&headers),
             accepts,
             // A known client with a whole request: not one to be sent away for another.
             at_work: connection.at_work(),
@@ -142,7 +136,7 @@ impl Endpoint {
             Message::Request(request) => request,
             other => {
                 let session = self.session(&headers)?.unwrap_or_default();
-                self.server.hear(other, &session);
+                self.server.receive(other, &session);
                 return Ok(respond(StatusCode::ACCEPTED, "text/plain", ""));
             }
         };
@@ -173,7 +167,7 @@ impl Endpoint {
         client: Client,
     ) -> Result<Answered, Box<Answered>> {
         let session = self.session(headers)?.unwrap_or_default();
-        if !client.way.allows_batches(&session) {
+        if !client.transport.allows_batches(&session) {
             let fault = Fault::new(Fault::INVALID_REQUEST, "this revision has no batches");
             return Err(json_error(fault.to_message(None)));
         }
@@ -226,74 +220,16 @@ impl Endpoint {
     }
 }
 
-/// The sender of one POST, and what its answer depends on.
-struct Client {
-    caller: Caller,
-    way: Way,
-    accepts: Accepts,
-    at_work: AtWork,
-}
-
-impl Client {
-    /// Plain JSON if the answer is all there is to say, else a stream of events.
-    async fn respond(self, session: Arc<Session>, work: impl FnOnce(Peer) -> Work) -> Answered {
-        let Self {
-            caller,
-            way,
-            accepts,
-            at_work,
-        } = self;
-        let (out, mut messages) = Outbox::new(64);
-        let mut work = work(Peer {
-            caller,
-            session,
-            way,
-            out,
-        });
-        let mut ready = VecDeque::new();
-        if !accepts.events {
-            messages.close();
-        }
-        let reply = tokio::select! {
-            biased;
-            reply = &mut work => Some(reply),
-            Some(message) = messages.recv() => {
-                ready.push_back(message);
-                None
-            }
-            () = tokio::time::sleep(PATIENCE), if accepts.events => None,
-        };
-        let Some(reply) = reply else {
-            return event_stream(Events::new(Some(work), messages, ready, at_work));
-        };
-        while let Ok(message) = messages.try_recv() {
-            ready.push_back(message);
-        }
-        match reply {
-            // The client took it back, so there is nothing to say.
-            None => respond(StatusCode::NO_CONTENT, "text/plain", ""),
-            Some(reply) if ready.is_empty() && accepts.json => {
-                let status = status(&reply);
-                respond(status, "application/json", reply.message)
-            }
-            Some(reply) => {
-                ready.push_back(reply.message);
-                event_stream(Events::new(None, messages, ready, at_work))
-            }
-        }
-    }
-}
-
-fn way(headers: &HeaderMap) -> Way {
-    let version = headers
-        .get(headers::VERSION)
-        .and_then(|value| value.to_str().ok());
-    Way::Http {
-        version: version.map(|text| text.trim().to_owned()),
-    }
-}
-
 enum Version {
     Modern,
     Legacy,
+}
+
+fn transport(headers: &HeaderMap) -> Transport {
+    let version = headers
+        .get(headers::VERSION)
+        .and_then(|value| value.to_str().ok());
+    Transport::Http {
+        version: version.map(|text| text.trim().to_owned()),
+    }
 }

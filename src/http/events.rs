@@ -1,7 +1,7 @@
 //! The body of an answer that comes in pieces: server-sent events.
 //!
 //! The body owns the work. When the client closes the stream, hyper drops the
-//! body, the work ends with it, and with the work its cell.
+//! body, the work ends with it, and its sandbox with the work.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

@@ -1,4 +1,4 @@
-//! A server on a thread of its own, for a program that has other things to do.
+//! `hotcell::serve`: an HTTP server on a thread of its own, for a program that has other things to do.
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ pub struct Serving {
 
 /// Serves over HTTP until the returned value is dropped.
 ///
-/// The program's `main` must call [`hook`](crate::hook) first: cells are made by this
+/// The program's `main` must call [`hook`](crate::hook) first: sandboxes are made by this
 /// same program, started again.
 ///
 /// ```

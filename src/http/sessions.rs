@@ -1,7 +1,7 @@
 //! The sessions of legacy clients: what they said at `initialize`, by an id.
 //!
 //! A session holds no work and no files. Without one a client is served as well,
-//! only its cancellations cannot be told from another client's.
+//! only its cancellations cannot be kept apart from another client's.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! The bearer token: made once, kept where only its owner reads it.
+//! The bearer token: made once, and stored in a file that only its owner can read.
 
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};

@@ -1,4 +1,4 @@
-//! What clients may want to be told when it happens.
+//! Changes that clients are notified of.
 
 use serde_json::{Value, json};
 

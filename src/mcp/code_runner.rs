@@ -1,8 +1,8 @@
-//! `--as code-runner`: the tool of mcp-server-code-runner, on our engine.
+//! `--as code-runner`: the tool of mcp-server-code-runner, on our service.
 //!
 //! Its name, parameters, messages and text are that server's, so that a client's
 //! configuration needs one changed line. Where that server was wrong (output lost
-//! to a warning, failures told as success) ours is right. What its users may not
+//! to a warning, failures reported as success) ours is right. What its users may not
 //! expect but cannot hurt, the other parameters of `run` and the whole record of
 //! the run, is there too.
 
@@ -125,9 +125,8 @@ fn params(mut arguments: Arguments, outputs: CallerOutputs<'_>) -> Result<Params
         return Err(refuse(ErrorKind::UnknownLanguage, words, Some(hint)));
     }
     arguments.insert("language".to_owned(), id.into());
-    Params::read(arguments, outputs).map_err(|misfit| {
-        Ran::refused(ErrorKind::InvalidRequest, misfit.message, misfit.hint).into()
-    })
+    Params::read(arguments, outputs)
+        .map_err(|bad| Ran::refused(ErrorKind::InvalidRequest, bad.message, bad.hint).into())
 }
 
 /// Exactly what was printed; after it, and only if there is any, what went wrong.

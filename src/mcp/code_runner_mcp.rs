@@ -1,8 +1,8 @@
-//! `--as code-runner-mcp`: the tools of that server, on our engine.
+//! `--as code-runner-mcp`: the tools of that server, on our service.
 //!
 //! Its names, parameters, variables and texts are that server's, so that a client's
 //! configuration needs one changed line. Where it was wrong (one interpreter for
-//! everyone, failures told as success, no exit code) ours is right.
+//! everyone, failures reported as success, no exit code) ours is right.
 
 mod settings;
 mod text;
@@ -118,7 +118,7 @@ impl CodeRunnerMcp {
         let limit = self.kind.seconds();
         arguments.entry("timeout").or_insert(limit.into());
         let params = Params::read(arguments, outputs);
-        let params = params.map_err(|misfit| (misfit.message, misfit.hint))?;
+        let params = params.map_err(|bad| (bad.message, bad.hint))?;
         let request = self.grant(params.request);
         let request = request.map_err(|error| {
             let hint = error.hint().map(|hint| hint.words(self.kind.surface()));

@@ -52,9 +52,9 @@ impl Revision {
     }
 }
 
-/// How a request came.
+/// How a request came to us, as far as the protocol cares.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Way {
+pub enum Transport {
     Stdio,
     Http {
         /// The `MCP-Protocol-Version` header.
@@ -62,7 +62,7 @@ pub enum Way {
     },
 }
 
-impl Way {
+impl Transport {
     /// Whether several messages may come as one: in the one revision that had it.
     pub fn allows_batches(&self, session: &Session) -> bool {
         let oldest = Revision::V2025_03_26;
@@ -78,7 +78,7 @@ impl Way {
 }
 
 impl Era {
-    pub fn of(request: &Request, way: &Way, session: &Session) -> Result<Self, Fault> {
+    pub fn of(request: &Request, transport: &Transport, session: &Session) -> Result<Self, Fault> {
         let meta = request.params.get("_meta").and_then(Value::as_object);
         if let Some(version) = meta.and_then(|meta| meta.get(VERSION_KEY)) {
             return modern(version, meta);
@@ -88,9 +88,9 @@ impl Era {
                 "`params._meta` must have `{VERSION_KEY}` and `{CAPABILITIES_KEY}`"
             )))
         };
-        let header = match way {
-            Way::Http { version } => version.as_deref(),
-            Way::Stdio => None,
+        let header = match transport {
+            Transport::Http { version } => version.as_deref(),
+            Transport::Stdio => None,
         };
         if header == Some(MODERN) {
             return missing();
@@ -100,15 +100,15 @@ impl Era {
             "initialize" => return Ok(Self::Legacy(asked_revision(&request.params))),
             _ => {}
         }
-        match (way, header) {
-            (Way::Http { .. }, Some(version)) => match Revision::parse(version) {
+        match (transport, header) {
+            (Transport::Http { .. }, Some(version)) => match Revision::parse(version) {
                 Some(revision) => Ok(Self::Legacy(revision)),
                 None => Err(unsupported(version)),
             },
             _ => match session.revision() {
                 Some(revision) => Ok(Self::Legacy(revision)),
                 // A client that names nothing speaks the revision that had no header yet.
-                None if way != &Way::Stdio => Ok(Self::Legacy(Revision::V2025_03_26)),
+                None if transport != &Transport::Stdio => Ok(Self::Legacy(Revision::V2025_03_26)),
                 None if request.method == "ping" => Ok(Self::Legacy(Revision::V2025_11_25)),
                 None => Err(Fault::invalid_params(format!(
                     "nothing was opened: send `initialize` first, or put `{VERSION_KEY}` and \

@@ -57,9 +57,9 @@ pub trait Prompt: Send + Sync {
         context: &'a Context,
     ) -> Boxed<'a, Result<Answer, Fault>>;
 
-    /// Values for `argument` that start like `begun`.
-    fn complete<'a>(&'a self, argument: &'a str, begun: &'a str) -> Boxed<'a, Vec<String>> {
-        let _ = (argument, begun);
+    /// Values for `argument` that start like `prefix`.
+    fn complete<'a>(&'a self, argument: &'a str, prefix: &'a str) -> Boxed<'a, Vec<String>> {
+        let _ = (argument, prefix);
         Box::pin(async { Vec::new() })
     }
 }
@@ -74,9 +74,9 @@ pub trait Resource: Send + Sync {
 
     fn read<'a>(&'a self, uri: &'a str, context: &'a Context) -> Boxed<'a, Result<Answer, Fault>>;
 
-    /// Values for a variable of the template that start like `begun`.
-    fn complete<'a>(&'a self, variable: &'a str, begun: &'a str) -> Boxed<'a, Vec<String>> {
-        let _ = (variable, begun);
+    /// Values for a variable of the template that start like `prefix`.
+    fn complete<'a>(&'a self, variable: &'a str, prefix: &'a str) -> Boxed<'a, Vec<String>> {
+        let _ = (variable, prefix);
         Box::pin(async { Vec::new() })
     }
 }

@@ -15,13 +15,13 @@ use tokio::task::JoinSet;
 
 use super::change::Change;
 use super::context::Outbox;
-use super::era::{Era, Way};
-use super::listen::listen;
+use super::era::{Era, Transport};
 use super::message::{self, Fault, Garbled, Id, Message, Notification, Request};
 use super::objects::Catalog;
 use super::questions::Questions;
 use super::session::{OpenCall, Session};
 use super::shape::shape;
+use super::subscriptions::listen;
 use crate::caller::Caller;
 
 /// Requests that one stdio process or HTTP session may have open.
@@ -48,7 +48,7 @@ pub struct Peer {
     /// Who sent it, as far as the transport knows.
     pub caller: Caller,
     pub session: Arc<Session>,
-    pub way: Way,
+    pub transport: Transport,
     pub out: Outbox,
 }
 
@@ -163,7 +163,7 @@ impl Server {
         open: OpenCall,
     ) -> Option<Reply> {
         let id = request.id.clone();
-        let era = match Era::of(&request, &peer.way, &peer.session) {
+        let era = match Era::of(&request, &peer.transport, &peer.session) {
             Ok(era) => era,
             Err(fault) => {
                 return Some(Reply {
@@ -211,7 +211,7 @@ impl Server {
                 Ok(Message::Request(request)) => {
                     calls.spawn(self.answer(request, peer));
                 }
-                Ok(other) => self.hear(other, &peer.session),
+                Ok(other) => self.receive(other, &peer.session),
                 Err(garbled) => answers.push(garbled.to_message()),
             }
         }
@@ -228,8 +228,8 @@ impl Server {
         })
     }
 
-    /// Takes in a message that wants no answer.
-    pub fn hear(&self, message: Message, session: &Session) {
+    /// Takes a message that wants no answer.
+    pub fn receive(&self, message: Message, session: &Session) {
         match message {
             Message::Notification(Notification { method, params }) => {
                 if method == "notifications/cancelled"
@@ -296,7 +296,7 @@ async fn caught<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fa
 #[derive(Debug)]
 pub struct Reply {
     pub message: String,
-    /// None when the era could not be told.
+    /// None when it is not known.
     pub era: Option<Era>,
     /// The code of a fault.
     pub code: Option<i64>,

@@ -26,7 +26,7 @@ pub fn shape(
         .entry("resultType")
         .or_insert_with(|| "complete".into());
     let complete = result["resultType"] == "complete";
-    let keep = match method {
+    let ttl = match method {
         "server/discover"
         | "tools/list"
         | "prompts/list"
@@ -35,8 +35,8 @@ pub fn shape(
         "resources/read" if complete => Some(0),
         _ => None,
     };
-    if let Some(keep) = keep {
-        result.entry("ttlMs").or_insert_with(|| keep.into());
+    if let Some(ttl) = ttl {
+        result.entry("ttlMs").or_insert_with(|| ttl.into());
         // What one caller sees is nobody else's business.
         result
             .entry("cacheScope")

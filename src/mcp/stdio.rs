@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 
 use super::change::Change;
 use super::context::Outbox;
-use super::era::Way;
+use super::era::Transport;
 use super::message::{self, Fault, Garbled, Message};
 use super::server::{Peer, Server};
 use super::session::Session;
@@ -43,7 +43,7 @@ pub fn stdin() -> io::Result<File> {
 
 /// Serves until `input` ends, nobody reads `output` any more, or `stop` does.
 ///
-/// Every call that is then still open is ended, and with it its cell.
+/// Every call that is then still open is ended, and its sandbox with it.
 pub async fn serve(
     server: &Arc<Server>,
     input: File,
@@ -64,7 +64,7 @@ pub async fn serve(
     let peer = Peer {
         caller: Caller::local(),
         session: Arc::new(Session::default()),
-        way: Way::Stdio,
+        transport: Transport::Stdio,
         out,
     };
     let mut calls = JoinSet::new();
@@ -85,7 +85,7 @@ pub async fn serve(
                 }
             }
             change = changes.recv() => if let Ok(change) = change {
-                tell(&peer, &change).await;
+                send_change(&peer, &change).await;
             },
             Some(_) = calls.join_next(), if !calls.is_empty() => {}
             () = peer.out.closed() => break,
@@ -123,12 +123,12 @@ async fn take(server: &Arc<Server>, line: Line, peer: &Peer, calls: &mut JoinSet
                 peer.out.send(reply.message).await;
             }
         }
-        other => server.hear(other, &peer.session),
+        other => server.receive(other, &peer.session),
     }
 }
 
 async fn take_batch(server: &Arc<Server>, bytes: &[u8], peer: &Peer, calls: &mut JoinSet<()>) {
-    let parsed = if peer.way.allows_batches(&peer.session) {
+    let parsed = if peer.transport.allows_batches(&peer.session) {
         message::parse_batch(bytes)
     } else {
         let message = "there are no batches in this revision; send one message at a time";
@@ -148,7 +148,7 @@ async fn take_batch(server: &Arc<Server>, bytes: &[u8], peer: &Peer, calls: &mut
 }
 
 /// Tells a legacy client of a change. A modern one asks to be told.
-async fn tell(peer: &Peer, change: &Change) {
+async fn send_change(peer: &Peer, change: &Change) {
     let wanted = match change {
         Change::Updated(uri) => peer.session.watches(uri),
         _ => peer.session.revision().is_some(),

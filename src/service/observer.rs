@@ -1,14 +1,12 @@
-//! What a surface is told of a run while it goes on, and the output that it cannot hold.
+//! What a surface hears of a run while it goes on.
 
 use std::future::Future;
-use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use crate::run::{Captured, OutputEvent, Stream};
-use crate::store::{Spool, StoredOutput};
+use super::long_output::Recorder;
+use crate::run::OutputEvent;
 
 /// How often an observer hears of a run that waits. Several MCP clients give up a call
 /// after 60 s of silence.
@@ -65,47 +63,5 @@ impl Output {
         if let Some(recorder) = &self.recorder {
             recorder.add(event);
         }
-    }
-}
-
-/// What a run itself does not capture of its streams: all that follows their first
-/// [`Captured::HEAD`] bytes.
-#[derive(Clone)]
-pub(super) struct Recorder(Arc<Mutex<Spools>>);
-
-struct Spools {
-    stdout: Spool,
-    stderr: Spool,
-}
-
-impl Recorder {
-    pub fn new() -> Self {
-        Self(Arc::new(Mutex::new(Spools {
-            stdout: Spool::after(Captured::HEAD),
-            stderr: Spool::after(Captured::HEAD),
-        })))
-    }
-
-    fn add(&self, event: &OutputEvent) {
-        let mut spools = self.lock();
-        match event.stream {
-            Stream::Stdout => spools.stdout.add(&event.bytes),
-            Stream::Stderr => spools.stderr.add(&event.bytes),
-            Stream::Notice | Stream::Progress => {}
-        }
-    }
-
-    /// A stream whole: what the run captured of its beginning, and the rest.
-    pub fn finish(&self, stream: Stream, captured: &Captured) -> io::Result<StoredOutput> {
-        let mut spools = self.lock();
-        let spool = match stream {
-            Stream::Stdout => &mut spools.stdout,
-            _ => &mut spools.stderr,
-        };
-        std::mem::take(spool).finish_with(captured.head())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Spools> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

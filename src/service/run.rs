@@ -1,14 +1,14 @@
 //! One run from its request to its result: its turn, its plan, its output.
 
 use std::future::{Future, Pending, pending};
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::Service;
-use super::observer::{HEARTBEAT, Observer, Output, Recorder};
+use super::long_output::{LongStream, Recorder};
+use super::observer::{HEARTBEAT, Observer, Output};
 use super::queue::{QueueFull, Turn};
 use crate::caller::Caller;
 use crate::engine::{Rejected, RunResult, StartError};
@@ -16,10 +16,8 @@ use crate::error_kind::ErrorKind;
 use crate::output::{RunOutput, Unworded};
 use crate::packages::{PackagePlan, Readied};
 use crate::plan::RunPlan;
-use crate::random::random_name;
 use crate::request::RunRequest;
-use crate::run::{Captured, Stdin, Stream, Surface};
-use crate::store::StoredOutput;
+use crate::run::{Stdin, Surface};
 
 /// Who asks for a run, and what they have to do with it while it goes on.
 pub struct RunContext<O, S = Pending<()>> {
@@ -68,16 +66,6 @@ pub struct Ran<H = ()> {
     pub long: Vec<LongStream>,
 }
 
-/// A stream with more characters than an answer may hold.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LongStream {
-    /// `stdout` or `stderr`.
-    pub name: &'static str,
-    pub bytes: u64,
-    /// The name of the run under which it is stored, if it could be.
-    pub stored: Option<String>,
-}
-
 impl<H: Default> Ran<H> {
     /// A request that was refused: nothing ran.
     pub fn refused(kind: ErrorKind, message: impl Into<String>, hint: Option<String>) -> Self {
@@ -122,8 +110,8 @@ impl Service {
         let recorder = stores.then(Recorder::new);
         let run = self.execute(&plan, context, recorder.clone());
         let ((result, heard), version) = tokio::join!(run, self.version(&plan));
-        let whole = match (&result, &recorder) {
-            (Ok(result), Some(recorder)) => self.whole(result, recorder),
+        let candidates = match (&result, &recorder) {
+            (Ok(result), Some(recorder)) => recorder.finish(result, self.settings.budget),
             _ => Vec::new(),
         };
         let output = match result {
@@ -131,7 +119,7 @@ impl Service {
             Err(error) => RunOutput::of_start_error(&plan, &error),
         };
         Ran {
-            long: self.store_long(&turn.caller, &output, whole),
+            long: self.store_long(&turn.caller, [output.stdout(), output.stderr()], candidates),
             output: output.with_version(version),
             heard,
         }
@@ -172,7 +160,8 @@ impl Service {
             requirement: self.settings.requirement,
             caller: context.caller,
         };
-        let run = self.engine().run(plan, surface, context.stop);
+        // On the heap: it is large, and each caller up to the surface would hold and move it.
+        let run = Box::pin(self.engine().run(plan, surface, context.stop));
         tokio::join!(run, context.observer.hear(output))
     }
 
@@ -219,53 +208,4 @@ impl Service {
         let asked = tokio::task::spawn_blocking(move || this.engine().version(&plan));
         asked.await.unwrap_or_default()
     }
-
-    /// The streams that may be too long for an answer. A text has at most as many characters
-    /// as bytes, so the others are certain to fit.
-    fn whole(&self, result: &RunResult, recorder: &Recorder) -> Vec<Whole> {
-        let budget = self.settings.budget;
-        let streams = [
-            ("stdout", Stream::Stdout, &result.stdout, budget.stdout),
-            ("stderr", Stream::Stderr, &result.stderr, budget.stderr),
-        ];
-        let is_long = |captured: &Captured, budget: usize| captured.total > budget as u64;
-        streams
-            .into_iter()
-            .filter(|(_, _, captured, budget)| is_long(captured, *budget))
-            .map(|(name, stream, captured, budget)| Whole {
-                name,
-                budget,
-                output: recorder.finish(stream, captured),
-            })
-            .collect()
-    }
-
-    /// Stores the streams whose text is over its budget.
-    fn store_long(&self, caller: &Caller, output: &Unworded, whole: Vec<Whole>) -> Vec<LongStream> {
-        let run = random_name();
-        let store = |stream: Whole| {
-            let text = match stream.name {
-                "stdout" => output.stdout(),
-                _ => output.stderr(),
-            };
-            // Nothing to store if all of it fits.
-            text.chars().nth(stream.budget)?;
-            let (name, whole) = (stream.name, stream.output);
-            let bytes = whole.as_ref().map_or(text.len() as u64, StoredOutput::len);
-            let is_stored = whole.is_ok_and(|whole| self.store_output(caller, &run, name, whole));
-            Some(LongStream {
-                name,
-                bytes,
-                stored: is_stored.then(|| run.clone()),
-            })
-        };
-        whole.into_iter().filter_map(store).collect()
-    }
-}
-
-/// A stream that may be over its budget.
-struct Whole {
-    name: &'static str,
-    budget: usize,
-    output: io::Result<StoredOutput>,
 }

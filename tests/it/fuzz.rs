@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use hotcell::caller::Caller;
 use hotcell::mcp::{
     Answer, Arguments, Boxed, Catalog, Context, Fault, Identity, Message, Outbox, Peer, Server,
-    Session, Tool, Way, parse,
+    Session, Tool, Transport, parse,
 };
 use serde_json::{Map, Value, json};
 
@@ -71,8 +71,8 @@ fn whatever_comes_in_is_read_and_answered_without_harm() {
         .expect("a runtime");
     let (out, mut messages) = Outbox::new(1024);
     let session = Arc::new(Session::default());
-    let ways = [
-        Way::Stdio,
+    let transports = [
+        Transport::Stdio,
         http(None),
         http(Some("2025-06-18")),
         http(Some("2026-07-28")),
@@ -88,7 +88,7 @@ fn whatever_comes_in_is_read_and_answered_without_harm() {
                 let peer = Peer {
                     caller: Caller::local(),
                     session: session.clone(),
-                    way: ways[round as usize % ways.len()].clone(),
+                    transport: transports[round as usize % transports.len()].clone(),
                     out: out.clone(),
                 };
                 let listens = request.method == "subscriptions/listen";
@@ -113,7 +113,7 @@ fn whatever_comes_in_is_read_and_answered_without_harm() {
                     Err(_) => assert!(listens, "no answer to {}", shown(&bytes)),
                 }
             }
-            Ok(other) => server.hear(other, &session),
+            Ok(other) => server.receive(other, &session),
             Err(garbled) => {
                 refused += 1;
                 let fault = garbled.to_message();
@@ -131,8 +131,8 @@ fn whatever_comes_in_is_read_and_answered_without_harm() {
     assert!(requests > 100 && refused > 100);
 }
 
-fn http(version: Option<&str>) -> Way {
-    Way::Http {
+fn http(version: Option<&str>) -> Transport {
+    Transport::Http {
         version: version.map(str::to_owned),
     }
 }

@@ -53,10 +53,10 @@ pub struct Arguments {
     /// without it (repeatable)
     #[arg(long = "package", value_name = "NAME", group = "naming")]
     packages: Vec<String>,
-    /// Install packages first, given as a JSON object from import names to packages
+    /// Install these packages first: a JSON object of import names and their packages
     #[arg(short = 'p', long = "packages", value_name = "JSON", group = "naming")]
     package_map: Option<String>,
-    /// Install exactly the packages in this file, which has the lock of an earlier result
+    /// Install exactly the packages of an earlier run, whose `packages.lock` is in this file
     #[arg(long, value_name = "FILE", group = "naming")]
     lock: Option<PathBuf>,
     /// Install no packages
@@ -81,7 +81,7 @@ pub struct Arguments {
     /// End the program after this time, as in 30, 1m, 1500ms [default: 30s]
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     timeout: Option<String>,
-    /// End the program when all its processes together use more memory, as in 512m, 1g
+    /// End the program when its processes together use more memory than this, as in 512m, 1g
     /// [default: 512m]
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     memory: Option<String>,

@@ -59,7 +59,8 @@ pub struct Arguments {
     /// [default: shared, or separate with --no-auth]
     #[arg(long, value_name = "TRUST", value_parser = ["shared", "separate"])]
     trust: Option<String>,
-    /// Let calls ask for these hosts at most; `none` or `all` [default: the configuration's, or all]
+    /// Let programs reach at most these hosts, whatever a call asks for; or `none`, or `all`
+    /// [default: the configuration's, or all]
     #[arg(long = "network", value_name = "HOSTS")]
     allow_network: Option<String>,
     /// Store output that is too long for an answer for this time [default: 30m]

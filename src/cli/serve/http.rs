@@ -49,7 +49,7 @@ pub async fn serve(
             return OUR_FAILURE.into();
         }
     };
-    introduce(&listener, token.as_ref(), &origin);
+    print_address(&listener, token.as_ref(), &origin);
     let mut hosts = arguments.allow_host.clone();
     if !address.ip().is_unspecified() {
         hosts.push(match address {
@@ -109,7 +109,7 @@ fn state_folder() -> Option<PathBuf> {
 }
 
 /// Says on standard error how a client gets here.
-fn introduce(listener: &Listener, token: Option<&Token>, origin: &Origin) {
+fn print_address(listener: &Listener, token: Option<&Token>, origin: &Origin) {
     let url = listener.url();
     print_note(&format!("serving MCP at {url}"));
     let mut entry = json!({ "type": "http", "url": url });

@@ -1,4 +1,4 @@
-//! That server's variables, as grants of ours.
+//! The variables of code-runner-mcp, as grants of ours.
 
 use crate::hint::Surface;
 use crate::request::{Access, Mount, Network, RequestError, check_mount, check_variable};
@@ -114,7 +114,7 @@ impl Settings {
         }
     }
 
-    /// One flag of deno's. The walls of the cell stay: what a flag lets a program do, it may do
+    /// One flag of deno's. The walls of the sandbox stay: what a flag lets a program do, it may do
     /// inside, and hosts, folders and variables are granted as our own policy grants them.
     fn permit(
         &mut self,
@@ -172,7 +172,7 @@ impl Settings {
                     self.env.push((name.to_owned(), value));
                 }
             }
-            // A cell lets its program do these inside it.
+            // Inside its sandbox a program may do these anyway.
             "--allow-run" | "--allow-ffi" | "--allow-sys" | "-S" | "--allow-hrtime" => {}
             "--no-prompt" | "--quiet" | "-q" | "--cached-only" => {}
             other => self.notes.push(format!(

@@ -1,4 +1,4 @@
-//! A result in that server's words.
+//! A result as the text that code-runner-mcp would answer with.
 
 use super::settings::{Kind, Settings};
 use crate::error_kind::ErrorKind;
@@ -53,7 +53,7 @@ pub fn text(output: &RunOutput, kind: Kind, settings: &Settings) -> String {
     text + &refusals(output, kind)
 }
 
-/// Hosts that were refused, which a program may not have told of.
+/// Hosts that were refused, which a program may not have reported.
 fn refusals(output: &RunOutput, kind: Kind) -> String {
     let lines = output.refusals(kind.surface()).into_iter();
     lines.map(|line| format!("\n[note] {line}")).collect()

@@ -23,7 +23,7 @@ pub struct Params {
 
 /// Why the arguments cannot be used, for a model to read and mend.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Misfit {
+pub struct BadArguments {
     pub message: String,
     pub hint: Option<String>,
 }
@@ -34,10 +34,13 @@ const KNOWN: [&str; 9] = [
 
 impl Params {
     /// Reads them; `outputs` are those that the caller may use as files.
-    pub fn read(mut arguments: Arguments, outputs: CallerOutputs<'_>) -> Result<Self, Misfit> {
+    pub fn read(
+        mut arguments: Arguments,
+        outputs: CallerOutputs<'_>,
+    ) -> Result<Self, BadArguments> {
         if let Some(unknown) = arguments.keys().find(|key| !KNOWN.contains(&key.as_str())) {
             let unknown: String = unknown.chars().take(40).collect();
-            return Err(Misfit {
+            return Err(BadArguments {
                 message: format!("there is no parameter {unknown:?}"),
                 hint: Some(format!("The parameters are {}.", KNOWN.join(", "))),
             });
@@ -45,22 +48,18 @@ impl Params {
         // A null is what some clients send for a parameter that was left out.
         let mut take = |key| arguments.remove(key).filter(|value| !value.is_null());
         let code = text("code", take("code"))?.unwrap_or_default();
-        let mut request = RunRequest::new(code).map_err(misfit)?;
+        let mut request = RunRequest::new(code).map_err(bad)?;
         if let Some(language) = text("language", take("language"))? {
             request = request.language(language);
         }
-        request = request.args(words("args", take("args"))?).map_err(misfit)?;
-        request = request
-            .files(files(take("files"), outputs)?)
-            .map_err(misfit)?;
-        request = request
-            .packages(packages(take("packages"))?)
-            .map_err(misfit)?;
+        request = request.args(words("args", take("args"))?).map_err(bad)?;
+        request = request.files(files(take("files"), outputs)?).map_err(bad)?;
+        request = request.packages(packages(take("packages"))?).map_err(bad)?;
         let limits = AskedLimits {
             timeout: timeout(take("timeout"))?,
             ..AskedLimits::default()
         };
-        request = request.limits(limits).map_err(misfit)?;
+        request = request.limits(limits).map_err(bad)?;
         request = request.network(network(take("network"))?);
         if let Some(servers) = take("servers") {
             request = request.servers(words("servers", Some(servers))?);
@@ -73,21 +72,21 @@ impl Params {
     }
 }
 
-fn misfit(error: RequestError) -> Misfit {
-    Misfit {
+fn bad(error: RequestError) -> BadArguments {
+    BadArguments {
         message: error.to_string(),
         hint: error.hint().map(|hint| hint.words(Surface::Mcp)),
     }
 }
 
-fn must_be(name: &str, expected: &str) -> Misfit {
-    Misfit {
+fn must_be(name: &str, expected: &str) -> BadArguments {
+    BadArguments {
         message: format!("`{name}` must be {expected}"),
         hint: None,
     }
 }
 
-fn text(name: &str, value: Option<Value>) -> Result<Option<String>, Misfit> {
+fn text(name: &str, value: Option<Value>) -> Result<Option<String>, BadArguments> {
     match value {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
@@ -95,7 +94,7 @@ fn text(name: &str, value: Option<Value>) -> Result<Option<String>, Misfit> {
     }
 }
 
-fn words(name: &str, value: Option<Value>) -> Result<Vec<String>, Misfit> {
+fn words(name: &str, value: Option<Value>) -> Result<Vec<String>, BadArguments> {
     let wrong = || must_be(name, "a list of strings");
     match value {
         None => Ok(Vec::new()),
@@ -113,7 +112,7 @@ fn words(name: &str, value: Option<Value>) -> Result<Vec<String>, Misfit> {
 }
 
 /// A list, a map from imports, or the lock of an earlier result.
-pub fn packages(value: Option<Value>) -> Result<AskedPackages, Misfit> {
+pub fn packages(value: Option<Value>) -> Result<AskedPackages, BadArguments> {
     let wrong = || {
         must_be(
             "packages",
@@ -133,14 +132,14 @@ pub fn packages(value: Option<Value>) -> Result<AskedPackages, Misfit> {
             let pairs = pairs
                 .into_iter()
                 .map(|(key, value)| Ok((key, name(value)?)));
-            AskedPackages::Map(pairs.collect::<Result<_, Misfit>>()?)
+            AskedPackages::Map(pairs.collect::<Result<_, BadArguments>>()?)
         }
         Some(Value::String(lock)) => AskedPackages::Lock(lock),
         Some(_) => return Err(wrong()),
     })
 }
 
-fn network(value: Option<Value>) -> Result<Network, Misfit> {
+fn network(value: Option<Value>) -> Result<Network, BadArguments> {
     let wrong = || must_be("network", "a list of hosts");
     let words = match value {
         None => return Ok(Network::None),
@@ -152,10 +151,10 @@ fn network(value: Option<Value>) -> Result<Network, Misfit> {
     let words = words.iter().map(|word| word.as_str().ok_or_else(wrong));
     let words = words.collect::<Result<Vec<_>, _>>()?;
     let words = words.iter().flat_map(|word| word.split(',')).map(str::trim);
-    Network::from_words(words).map_err(|error| misfit(error.into()))
+    Network::from_words(words).map_err(|error| bad(error.into()))
 }
 
-fn timeout(value: Option<Value>) -> Result<Option<Duration>, Misfit> {
+fn timeout(value: Option<Value>) -> Result<Option<Duration>, BadArguments> {
     let wrong = || must_be("timeout", "a number of seconds above zero");
     match value {
         None => Ok(None),
@@ -171,7 +170,7 @@ fn timeout(value: Option<Value>) -> Result<Option<Duration>, Misfit> {
     }
 }
 
-fn files(value: Option<Value>, outputs: CallerOutputs<'_>) -> Result<Vec<InputFile>, Misfit> {
+fn files(value: Option<Value>, outputs: CallerOutputs<'_>) -> Result<Vec<InputFile>, BadArguments> {
     let entries = match value {
         None => return Ok(Vec::new()),
         Some(Value::Object(entries)) => entries,
@@ -179,14 +178,18 @@ fn files(value: Option<Value>, outputs: CallerOutputs<'_>) -> Result<Vec<InputFi
     };
     let mut files = Vec::new();
     for (path, content) in entries {
-        let cell_path = CellPath::parse(&path).map_err(|error| misfit(error.into()))?;
+        let cell_path = CellPath::parse(&path).map_err(|error| bad(error.into()))?;
         let bytes = content_of(&path, content, outputs)?;
         files.push(InputFile::from_bytes(cell_path, bytes));
     }
     Ok(files)
 }
 
-fn content_of(path: &str, content: Value, outputs: CallerOutputs<'_>) -> Result<Vec<u8>, Misfit> {
+fn content_of(
+    path: &str,
+    content: Value,
+    outputs: CallerOutputs<'_>,
+) -> Result<Vec<u8>, BadArguments> {
     let name = format!("files[{path:?}]");
     let member = |key: &str| content.get(key).and_then(Value::as_str);
     if let Value::String(text) = content {
@@ -204,11 +207,11 @@ fn content_of(path: &str, content: Value, outputs: CallerOutputs<'_>) -> Result<
     };
     match outputs::whole(outputs, uri) {
         Some(Ok(bytes)) => Ok(bytes),
-        Some(Err(error)) => Err(Misfit {
+        Some(Err(error)) => Err(BadArguments {
             message: format!("cannot read `{uri}`: {error}"),
             hint: None,
         }),
-        None => Err(Misfit {
+        None => Err(BadArguments {
             message: format!("there is no output `{}`", uri.escape_debug()),
             hint: Some("Output is kept for a while only; run the program again.".to_owned()),
         }),

@@ -1,4 +1,4 @@
-//! What each method does.
+//! The methods of the protocol: lists, calls, completions and subscriptions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -154,14 +154,14 @@ impl Server {
         let reference = reference.ok_or_else(|| bad("`ref` must be an object"))?;
         let argument = request.params.get("argument").and_then(Value::as_object);
         let argument = argument.ok_or_else(|| bad("`argument` must be an object"))?;
-        let (name, begun) = (string(argument, "name")?, string(argument, "value")?);
+        let (name, prefix) = (string(argument, "name")?, string(argument, "value")?);
         let catalog = self.catalog();
         let mut values = match string(reference, "type")? {
             "ref/prompt" => {
                 let prompt = string(reference, "name")?;
                 let found = catalog.prompts.get(prompt);
                 let found = found.ok_or_else(|| unknown("prompt", prompt))?;
-                found.complete(name, begun).await
+                found.complete(name, prefix).await
             }
             "ref/resource" => {
                 let uri = string(reference, "uri")?;
@@ -169,7 +169,7 @@ impl Server {
                 let found = found.or_else(|| catalog.resources.get(uri));
                 found
                     .ok_or_else(|| no_resource(uri))?
-                    .complete(name, begun)
+                    .complete(name, prefix)
                     .await
             }
             _ => return Err(bad("`ref.type` must be `ref/prompt` or `ref/resource`")),

@@ -3,7 +3,7 @@ use crate::caller::Caller;
 use crate::store::Store;
 use serde_json::json;
 
-fn read(arguments: Value) -> Result<Params, Misfit> {
+fn read(arguments: Value) -> Result<Params, BadArguments> {
     let Value::Object(arguments) = arguments else {
         panic!("not an object");
     };
@@ -13,7 +13,7 @@ fn read(arguments: Value) -> Result<Params, Misfit> {
 
 fn message(arguments: Value) -> String {
     match read(arguments) {
-        Err(misfit) => misfit.message,
+        Err(bad) => bad.message,
         Ok(_) => panic!("was taken"),
     }
 }

@@ -1,4 +1,4 @@
-//! What must be right about a POST before its body is believed.
+//! The body of a POST: its headers are checked before it is read, and it is bounded in size and time.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, StatusCode};
 
-use super::answers::{Answered, refuse};
+use super::responses::{Answered, refuse};
 
 const MOST_BODY: usize = 8 << 20;
 const BODY_TIME: Duration = Duration::from_secs(30);

@@ -1,4 +1,4 @@
-//! The answers of HTTP: what a status means here, and what goes with it.
+//! HTTP responses: which status an answer gets, and which headers go with it.
 
 use hyper::body::Bytes;
 use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue};

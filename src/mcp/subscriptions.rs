@@ -1,4 +1,4 @@
-//! `subscriptions/listen`: one long request on which changes are told.
+//! `subscriptions/listen`: one long request, on which a client is notified of changes.
 
 use serde_json::{Map, Value, json};
 use tokio::sync::broadcast::error::RecvError;
