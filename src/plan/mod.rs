@@ -19,7 +19,9 @@ use jail::{Limits, Mount, Tree, Zygote};
 
 use crate::language::{By, Definition, Failure, LanguageId, Runtime};
 use crate::packages::{PackagePlan, Set, Wishes};
-use crate::request::{CellPath, FileSource, InputFile, RequestError, RunRequest, overlap};
+use crate::request::{
+    CellPath, FileSource, InputFile, RequestError, RunRequest, overlap, unmarked,
+};
 
 pub use build::{BUILD_FOLDER, Build, WarmUp};
 pub use egress::{Egress, PORT};
@@ -271,7 +273,7 @@ fn own_name(request: &RunRequest, definition: &Definition) -> String {
 fn source_text(definition: &Definition, code: Vec<u8>) -> Vec<u8> {
     match &definition.source.prepend {
         Some(prepend) if !prepend.unless.is_in(&String::from_utf8_lossy(&code)) => {
-            [prepend.text.as_bytes(), &code].concat()
+            [prepend.text.as_bytes(), unmarked(&code)].concat()
         }
         _ => code,
     }
