@@ -487,6 +487,7 @@ impl Engine {
                 let plan = plan.with_packages(&installed.set);
                 let result = self.run_ready(&plan, surface, cancelled).await?;
                 Ok(RunResult {
+                    refused: installed.refused.clone(),
                     packages: Some(installed),
                     ..result
                 })

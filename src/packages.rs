@@ -63,6 +63,15 @@ pub struct Installed {
     pub set: Set,
     /// How long it took, if it was installed for this run.
     pub took: Option<Duration>,
+    /// Imports that it has nothing for.
+    pub refused: Vec<Refused>,
+}
+
+impl Installed {
+    fn new(set: Set, took: Option<Duration>) -> Box<Self> {
+        let refused = Vec::new();
+        Box::new(Self { set, took, refused })
+    }
 }
 
 /// What became of a plan's wishes.
@@ -210,7 +219,7 @@ impl Packages {
         let key = install::key(plan, packages, base.as_str());
         // One small file, and the disk has the last word: another process may have removed it.
         if let Some(set) = self.store()?.find(&key) {
-            return Ok(Readied::With(Box::new(Installed { set, took: None })));
+            return Ok(Readied::With(Installed::new(set, None)));
         }
         let job = install::Job {
             plan,

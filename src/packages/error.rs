@@ -18,9 +18,6 @@ pub enum PackageError {
         candidates: Vec<String>,
     },
 
-    #[error("not installed: {}", refused.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
-    Refused { refused: Vec<Refused> },
-
     #[error("{what} is not installed here, and hotcell is offline")]
     Offline { what: String },
 
@@ -53,8 +50,7 @@ pub enum PackageError {
 }
 
 /// An import that nothing was installed for, and why.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the program imports `{module}`, and {why}")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
     pub module: String,
     pub why: String,
@@ -66,9 +62,7 @@ impl PackageError {
     /// A stable word for it.
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::Unresolved { .. } | Self::Refused { .. } | Self::Offline { .. } => {
-                "package_not_found"
-            }
+            Self::Unresolved { .. } | Self::Offline { .. } => "package_not_found",
             Self::BadLock(_) => "invalid_request",
             _ => "package_install",
         }
@@ -87,7 +81,6 @@ impl PackageError {
                     .to_owned()
             }
             Self::Unresolved { candidates, .. } => name(candidates),
-            Self::Refused { refused } => name(&refused.first()?.candidates),
             Self::Offline { .. } => {
                 "Install it while there is a network: `hotcell packages add NAME`.".to_owned()
             }
@@ -112,7 +105,6 @@ impl PackageError {
     pub fn module(&self) -> Option<&str> {
         match self {
             Self::Unresolved { module, .. } => module.as_deref(),
-            Self::Refused { refused } => refused.first().map(|it| it.module.as_str()),
             _ => None,
         }
     }
@@ -120,10 +112,6 @@ impl PackageError {
     pub fn candidates(&self) -> Vec<String> {
         match self {
             Self::Unresolved { candidates, .. } => candidates.clone(),
-            Self::Refused { refused } => {
-                let all = refused.iter().flat_map(|it| it.candidates.clone());
-                all.collect()
-            }
             _ => Vec::new(),
         }
     }
