@@ -302,7 +302,7 @@ impl Engine {
             plan.want(wishes, definition, offline);
         }
         plan.notes.extend(note);
-        if chosen.by == By::Looks {
+        if chosen.by == By::Content {
             let percent = (100.0 * chosen.certainty).floor();
             plan.notes.push(format!(
                 "no language was named; it looks like {} ({percent} % sure)",

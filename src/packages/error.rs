@@ -59,7 +59,7 @@ pub struct Refused {
 }
 
 impl PackageError {
-    /// A stable word for it.
+    /// A stable name for it.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Unresolved { .. } | Self::Offline { .. } => "package_not_found",
