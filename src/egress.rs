@@ -1,4 +1,4 @@
-//! The way out of a cell: a proxy that reaches the hosts a run was granted, and no others.
+//! The egress proxy of a sandbox: it reaches the hosts a run was granted, and no others.
 //!
 //! A cell has a network namespace with nothing but its own loopback in it. A run that
 //! was granted hosts gets a socket that listens there and belongs to us; programs find

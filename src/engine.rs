@@ -220,7 +220,7 @@ impl Engine {
             }
             Err(missing) => return Err(missing.into()),
         };
-        if chosen.by == By::Looks {
+        if chosen.by == By::Content {
             let percent = (100.0 * chosen.certainty).floor();
             notes.push(format!(
                 "no language was named; it looks like {} ({percent} % sure)",

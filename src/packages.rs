@@ -1,7 +1,7 @@
 //! Packages: which a program needs, installed in a cell of their own, and kept for
 //! every later program that needs the same.
 //!
-//! An install cell has no network but one registry behind its door (`gateway`), and
+//! An install cell has no network but one registry at a port of its loopback (`gateway`), and
 //! nothing of the program. What it made is only bytes to us; it becomes a tree that
 //! cells see read-only.
 
@@ -65,6 +65,15 @@ pub struct Installed {
     pub set: Set,
     /// How long it took, if it was installed for this run.
     pub took: Option<Duration>,
+    /// Imports that it has nothing for.
+    pub refused: Vec<Refused>,
+}
+
+impl Installed {
+    fn new(set: Set, took: Option<Duration>) -> Box<Self> {
+        let refused = Vec::new();
+        Box::new(Self { set, took, refused })
+    }
 }
 
 /// What became of a plan's wishes.
@@ -204,9 +213,9 @@ impl Packages {
     ) -> Result<Readied, PackageError> {
         let base = self.settings().registry(packages.how.from)?;
         let key = install::key(packages, base.as_str());
-        // One small file, and the disk has the last word: another process may have removed it.
+        // One small file, and the disk decides: another process may have removed it.
         if let Some(set) = self.store()?.find(&key) {
-            return Ok(Readied::With(Box::new(Installed { set, took: None })));
+            return Ok(Readied::With(Installed::new(set, None)));
         }
         let job = install::Job {
             packages,

@@ -20,7 +20,7 @@ use crate::cell::Launch;
 use crate::egress::Egress;
 use crate::language::{By, Definition, Failure, LanguageId, Runtime};
 use crate::packages::{PackagePlan, Wishes};
-use crate::request::{CellPath, InputFile, RequestError, RunRequest, overlap};
+use crate::request::{CellPath, InputFile, RequestError, RunRequest, overlap, unmarked};
 
 pub use build::{BUILD_FOLDER, Build, WarmUp};
 pub use limits::{Defaults, Range};
@@ -232,7 +232,7 @@ fn own_name(request: &RunRequest, definition: &Definition) -> String {
 fn source_text(definition: &Definition, code: &[u8]) -> Vec<u8> {
     match &definition.source.prepend {
         Some(prepend) if !prepend.unless.is_in(&String::from_utf8_lossy(code)) => {
-            [prepend.text.as_bytes(), code].concat()
+            [prepend.text.as_bytes(), unmarked(code)].concat()
         }
         _ => code.to_vec(),
     }

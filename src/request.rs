@@ -126,17 +126,11 @@ impl RunRequest {
                 what: "the code".to_owned(),
             });
         }
-        let text = code.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&code);
-        if text.iter().all(u8::is_ascii_whitespace) {
+        if unmarked(&code).iter().all(u8::is_ascii_whitespace) {
             return Err(RequestError::EmptyCode);
         }
         Ok(Self {
-            // bash takes the mark for a part of the first command; no language needs it.
-            code: if text.len() == code.len() {
-                code
-            } else {
-                text.to_vec()
-            },
+            code,
             language: None,
             engine: None,
             file_name: None,
@@ -282,9 +276,10 @@ impl RunRequest {
         self.env.contains_key(name)
     }
 
-    /// Never empty, no NUL, no byte order mark; not always UTF-8.
+    /// The program as it is read: never empty, no NUL, without a byte order mark at its start,
+    /// which only its file keeps; not always UTF-8.
     pub fn code(&self) -> &[u8] {
-        &self.code
+        unmarked(&self.code)
     }
 
     pub fn asked_language(&self) -> Option<&str> {
@@ -342,6 +337,7 @@ impl RunRequest {
 
 /// What a plan keeps of a request as it is.
 pub(crate) struct Parts {
+    /// Every byte of the program's file.
     pub code: Vec<u8>,
     pub args: Vec<String>,
     pub env: BTreeMap<String, String>,
@@ -349,7 +345,10 @@ pub(crate) struct Parts {
     pub mounts: Vec<Mount>,
 }
 
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// Without the byte order mark that some editors put at the start of a file.
+pub fn unmarked(code: &[u8]) -> &[u8] {
+    code.strip_prefix(b"\xef\xbb\xbf").unwrap_or(code)
+}
 
 /// Whether a variable can be in a program's environment: `[A-Za-z_][A-Za-z0-9_]*`, no NUL.
 pub fn check_variable(name: &str, value: &str) -> Result<(), RequestError> {

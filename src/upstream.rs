@@ -2,7 +2,7 @@
 //!
 //! A server runs on the host as its owner configured it, from when it is first needed until we end. A program has a
 //! port of its own loopback (`bridge`): it says there which tool with what, and gets a value. SECURITY: it holds
-//! no address, no credential and no line to a server; what a server was started with is taken out of what it says.
+//! no address, no credential and no connection to a server; what a server was started with is taken out of what it says.
 
 mod bridge;
 mod connection;
@@ -179,7 +179,7 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// A stable word for the reason.
+    /// A stable name of the reason.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Tool(_) => "tool",

@@ -1,6 +1,6 @@
-//! The host that a TLS client says it wants: the server name of its first message.
+//! The host that a TLS client wants: the server name (SNI) of its client hello.
 //!
-//! Only enough of TLS to find it. All of it is a stranger's: every length is checked
+//! Only enough of TLS to find it. All of it is untrusted: every length is checked
 //! against what is there.
 
 /// More than any client's first message.
@@ -64,7 +64,7 @@ pub fn read(bytes: &[u8]) -> ClientHello {
     }
 }
 
-/// `None` if this is no client's hello.
+/// `None` if this is no client hello.
 fn server_name(hello: &[u8]) -> Option<Option<String>> {
     let mut hello = Bytes(hello);
     hello.take(2 + 32)?;
@@ -126,7 +126,7 @@ impl<'a> Bytes<'a> {
 mod tests {
     use super::*;
 
-    /// A hello with these extensions, in records of at most `size` bytes.
+    /// A client hello with these extensions, in records of at most `size` bytes.
     fn hello(extensions: &[(u16, Vec<u8>)], size: usize) -> Vec<u8> {
         let mut all = Vec::new();
         for (kind, body) in extensions {

@@ -30,7 +30,7 @@ pub struct Denied {
     /// As in `example.com:443`.
     pub host: String,
     pub reason: Reason,
-    /// The word that would grant it, if one would.
+    /// What to grant so that it is allowed, if that is possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grant: Option<String>,
     pub times: u64,

@@ -85,8 +85,8 @@ impl<'a> Furnished<'a> {
         Self {
             launch: Cow::Owned(launch),
             build: build.map(Cow::Owned),
+            refused: installed.refused.clone(),
             packages: Some(installed),
-            refused: Vec::new(),
         }
     }
 }

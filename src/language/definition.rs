@@ -78,7 +78,7 @@ pub struct Definition {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Warm {
-    /// Each waiting cell starts a runtime of its own, after the language was first used.
+    /// Each pre-started sandbox starts a runtime of its own, after the language was first used.
     /// Otherwise one runtime lends its image to all of them.
     #[serde(default)]
     pub fresh: bool,
@@ -93,7 +93,7 @@ pub struct Warm {
     /// The first line, or two, of programs that may be begun so: it is shown with those
     /// bytes if it is wrong. Others wait where it opens them.
     pub first_line: Option<Rule>,
-    /// How many MiB a waiting cell of such a runtime takes up.
+    /// How many MiB a pre-started sandbox with such a runtime takes up.
     #[serde(default = "usual_weight")]
     pub weight: u32,
     /// How a line begins that asks for a module.
@@ -119,7 +119,7 @@ pub struct Warm {
     pub tiers: Vec<Tier>,
 }
 
-/// What a waiting runtime has loaded already.
+/// What a pre-started runtime has loaded already.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tier {

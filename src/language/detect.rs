@@ -1,7 +1,7 @@
 //! Which language a program is in, when nobody says so.
 //!
 //! First what is written down: the tag of a fence around the code, its `#!` line,
-//! its file's name. Then its looks: each definition has patterns with weights, and
+//! its file's name. Then its content: each definition has patterns with weights, and
 //! a language's score is the sum of those that fit. The scores become chances as
 //! in any linear classifier. What is not clear is refused: a program that runs in
 //! the wrong language does something nobody asked for.
@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use super::{Definition, LanguageError, LanguageId, Registry, Rule};
 
-/// The hints of the built-in definitions, as (place in the list of them, pattern, weight).
+/// The hints of the built-in definitions, as (index in the list of them, pattern, weight).
 const HINTS: &[(usize, &str, i32)] = include!(concat!(env!("OUT_DIR"), "/hints.rs"));
 
 /// A language that was chosen for a program, and why.
@@ -30,7 +30,9 @@ pub enum By {
     Fence,
     Shebang,
     FileName,
-    Looks,
+    /// Its content: how likely each language is to look like that.
+    #[serde(rename = "looks")]
+    Content,
 }
 
 /// Below this chance nothing runs. With two languages alike it is a lead of one weak hint.
@@ -123,7 +125,7 @@ impl Registry {
         scores.sort_by_key(|(_, score)| std::cmp::Reverse(*score));
         let chosen = |(definition, certainty)| Chosen {
             definition,
-            by: By::Looks,
+            by: By::Content,
             certainty,
         };
         // One that is clear and cannot run is still the answer: its refusal says what to install.

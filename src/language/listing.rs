@@ -24,7 +24,7 @@ pub struct Row {
     pub path: Option<String>,
     /// Where the program comes from: the system's PATH, a recipe, or hotcell itself.
     pub from: Option<&'static str>,
-    /// Whether a server keeps cells waiting in which it has started already.
+    /// Whether a server keeps pre-started sandboxes for it.
     pub start: Option<&'static str>,
     /// The one system it exists on, if it is bound to one.
     pub platform: Option<&'static str>,

@@ -24,7 +24,7 @@ use jail::Tree;
 
 use super::{Definition, Install, LanguageId, Surroundings, Way};
 use crate::runtimes::{Order, RuntimesFolder};
-use prefix::{moved_libraries, place};
+use prefix::{cell_location, moved_libraries};
 
 /// A program that was found, and how a cell sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct Runtime {
     pub command: String,
     /// The real program on the host: no link, no shim.
     pub path: PathBuf,
-    /// The same program's absolute path in a cell; for an engine of ours, the word for all of them.
+    /// The same program's absolute path in a cell; for an engine of ours, the name that stands for all of them.
     pub program: String,
     /// What the cell must see beyond `/usr`.
     pub prefix: Option<Tree>,
@@ -167,9 +167,9 @@ impl Runtime {
 
     /// A program that is no language's own, if there is one that a cell can be shown.
     pub fn tool(command: &str, around: &Surroundings) -> Option<Self> {
-        let place = format!("tool-{command}");
+        let folder = format!("tool-{command}");
         in_path(command, around).find_map(|candidate| {
-            Self::from_candidate(command, &candidate, &place, &Way::default(), around).ok()
+            Self::from_candidate(command, &candidate, &folder, &Way::default(), around).ok()
         })
     }
 
@@ -246,15 +246,15 @@ impl Runtime {
         passed_over: &mut Vec<PassedOver>,
     ) -> Option<Self> {
         let mut find = |at: usize, command: &str| {
-            // Each program has a place of its own in the cell, the first the language's.
-            let place = match at {
+            // Each program has a folder of its own in the cell, the first the language's.
+            let folder = match at {
                 0 => definition.id.to_string(),
                 at => format!("{}.{at}", definition.id),
             };
             // Only the runtime itself is asked: the question is in its language.
             let way = if at == 0 { way.clone() } else { Way::default() };
             in_path(command, around).find_map(|candidate| {
-                let found = Self::from_candidate(command, &candidate, &place, &way, around);
+                let found = Self::from_candidate(command, &candidate, &folder, &way, around);
                 let note = |why| {
                     passed_over.push(PassedOver {
                         path: candidate.clone(),
@@ -285,12 +285,12 @@ impl Runtime {
     fn from_candidate(
         command: &str,
         candidate: &Path,
-        place_name: &str,
+        folder: &str,
         way: &Way,
         around: &Surroundings,
     ) -> Result<Self, Refusal> {
         let mut path = fs::canonicalize(candidate)?;
-        if let Some(fetched) = fetched::find(command, &path, place_name, way, around)? {
+        if let Some(fetched) = fetched::find(command, &path, folder, way, around)? {
             return Ok(fetched);
         }
         if is_shim(command, candidate, &path)? {
@@ -304,7 +304,7 @@ impl Runtime {
             }
         }
         let path = base_of_environment(path)?;
-        let (mut program, prefix) = place(place_name, &path, around.home.as_deref())?;
+        let (mut program, prefix) = cell_location(folder, &path, around.home.as_deref())?;
         // One program of several names looks at its own: the cell has the same links.
         if prefix.is_none() && is_renamed(command, &path) {
             let folder = candidate.parent().map(fs::canonicalize).transpose()?;
@@ -366,8 +366,8 @@ pub use version::Versions;
 /// The executable files of this name, in `PATH` and among what was fetched. Relative
 /// entries of `PATH` are skipped: what runs must not depend on the folder we were started in.
 fn in_path(command: &str, around: &Surroundings) -> impl Iterator<Item = PathBuf> {
-    let place = around.data.as_deref().map(RuntimesFolder::in_data);
-    let links = |order| place.as_ref().map(|place| place.links(order));
+    let fetched = around.data.as_deref().map(RuntimesFolder::in_data);
+    let links = |order| fetched.as_ref().map(|it| it.links(order));
     let mut seen: Vec<PathBuf> = Vec::new();
     links(Order::BeforePath)
         .into_iter()

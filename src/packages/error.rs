@@ -20,9 +20,6 @@ pub enum PackageError {
         candidates: Vec<String>,
     },
 
-    #[error("not installed: {}", refused.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
-    Refused { refused: Vec<Refused> },
-
     #[error("{what} is not installed here, and hotcell is offline")]
     Offline { what: String },
 
@@ -55,8 +52,7 @@ pub enum PackageError {
 }
 
 /// An import that nothing was installed for, and why.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the program imports `{module}`, and {why}")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
     pub module: String,
     pub why: String,
@@ -65,12 +61,10 @@ pub struct Refused {
 }
 
 impl PackageError {
-    /// A stable word for it.
+    /// A stable name for it.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Unresolved { .. } | Self::Refused { .. } | Self::Offline { .. } => {
-                ErrorKind::PackageNotFound
-            }
+            Self::Unresolved { .. } | Self::Offline { .. } => ErrorKind::PackageNotFound,
             Self::BadLock(_) => ErrorKind::InvalidRequest,
             _ => ErrorKind::PackageInstall,
         }
@@ -88,7 +82,6 @@ impl PackageError {
                     .into()
             }
             Self::Unresolved { candidates, .. } => name(candidates),
-            Self::Refused { refused } => name(&refused.first()?.candidates),
             Self::Offline { .. } => {
                 "Install it while there is a network: `hotcell packages add NAME`.".into()
             }
@@ -114,7 +107,6 @@ impl PackageError {
     pub fn module(&self) -> Option<&str> {
         match self {
             Self::Unresolved { module, .. } => module.as_deref(),
-            Self::Refused { refused } => refused.first().map(|it| it.module.as_str()),
             _ => None,
         }
     }
@@ -122,10 +114,6 @@ impl PackageError {
     pub fn candidates(&self) -> Vec<String> {
         match self {
             Self::Unresolved { candidates, .. } => candidates.clone(),
-            Self::Refused { refused } => {
-                let all = refused.iter().flat_map(|it| it.candidates.clone());
-                all.collect()
-            }
             _ => Vec::new(),
         }
     }

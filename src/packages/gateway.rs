@@ -1,4 +1,4 @@
-//! What an install cell sees of the world: one registry, behind the cell's door.
+//! The package gateway: the one registry that an install cell sees, at a port of its own loopback.
 //!
 //! The cell has no network. Its installer asks a port of its own loopback, where the
 //! server answers: with a package's page, rewritten, and with files that such a page
@@ -47,7 +47,7 @@ pub struct Gateway {
     tell: Box<dyn Fn(String) + Send + Sync>,
 }
 
-/// What happened at the door.
+/// What was asked of it.
 #[derive(Default)]
 pub struct Log {
     files: Vec<Listed>,

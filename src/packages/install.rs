@@ -54,22 +54,25 @@ impl Job<'_> {
         let started = Instant::now();
         let wishes = &self.packages.wishes;
         if self.packages.offline || self.settings.offline {
-            // What nobody named may be no package at all: then the program says so itself.
+            let offline = |it: &super::Found| Refused {
+                module: it.module.clone(),
+                why: "hotcell is offline, so nothing was looked for".to_owned(),
+                candidates: vec![it.package.name().to_owned()],
+            };
+            if !wishes.guessed.is_empty() {
+                let refused = wishes.guessed.iter().map(offline).collect();
+                return self.without(refused, cancelled).await;
+            }
+            // What a program can do without is no reason to stop it either.
             if wishes.lock.is_none() && wishes.named.is_empty() && wishes.known.is_empty() {
-                let offline = |it: &super::Found| Refused {
-                    module: it.module.clone(),
-                    why: "hotcell is offline, so nothing was looked for".to_owned(),
-                    candidates: vec![it.package.name().to_owned()],
-                };
-                return Ok(Readied::Without(
-                    wishes.guessed.iter().map(offline).collect(),
-                ));
+                return Ok(Readied::Without(Vec::new()));
             }
             return Err(PackageError::Offline { what: self.what() });
         }
         let upstream = RegistryClient::new(self.base.clone(), self.packages.how.from)?;
-        if let Some(refused) = self.judge(&upstream).await? {
-            return Ok(Readied::Without(refused));
+        let refused = self.judge(&upstream).await;
+        if !refused.is_empty() {
+            return self.without(refused, cancelled).await;
         }
         self.store.trees()?;
         let (store, own) = (self.store.clone(), self.key.to_owned());
@@ -77,7 +80,7 @@ impl Job<'_> {
         let _turn = locked.map_err(|_| self.stopped("it was interrupted"))??;
         // Somebody may have installed it while we waited.
         if let Some(set) = self.store.find(self.key) {
-            return Ok(Readied::With(Box::new(Installed { set, took: None })));
+            return Ok(Readied::With(Installed::new(set, None)));
         }
         let tool = self.tool().await?;
         self.context.tell(&format!("installing {}", self.what()));
@@ -110,7 +113,7 @@ impl Job<'_> {
         if let Some(set) = self.store.find(&by_lock) {
             let _ = std::fs::remove_dir_all(&staged);
             self.store.note(self.key, &set)?;
-            return Ok(Readied::With(Box::new(Installed { set, took })));
+            return Ok(Readied::With(Installed::new(set, took)));
         }
         let set = Set {
             language: self.packages.language.to_string(),
@@ -124,7 +127,7 @@ impl Job<'_> {
             self.store.note(key, &set)?;
         }
         self.store.trim(self.settings.size);
-        Ok(Readied::With(Box::new(Installed { set, took })))
+        Ok(Readied::With(Installed::new(set, took)))
     }
 
     /// Shows how far the files are while something is at work.
@@ -153,8 +156,48 @@ impl Job<'_> {
         }
     }
 
-    /// Whether nothing is to be installed, because no import is a package that we may take.
-    async fn judge(&self, upstream: &RegistryClient) -> Result<Option<Vec<Refused>>, PackageError> {
+    /// The same without imports that nothing is installed for. Nobody named them, so they may be modules that the
+    /// program writes itself; if not, its own words for what is missing are the best answer.
+    async fn without<C: Future<Output = ()>>(
+        &self,
+        refused: Vec<Refused>,
+        cancelled: Pin<&mut C>,
+    ) -> Result<Readied, PackageError> {
+        let mut packages = self.packages.clone();
+        let wishes = &mut packages.wishes;
+        // The other guesses have been judged.
+        let guessed = std::mem::take(&mut wishes.guessed).into_iter();
+        let is_left = |it: &super::Found| refused.iter().all(|no| no.module != it.module);
+        wishes.known.extend(guessed.filter(is_left));
+        if wishes.is_empty() {
+            return Ok(Readied::Without(refused));
+        }
+        let key = key(&packages, self.base.as_str());
+        let readied = match self.store.find(&key) {
+            Some(set) => Readied::With(Installed::new(set, None)),
+            None => {
+                let job = Job {
+                    packages: &packages,
+                    key: &key,
+                    store: self.store.clone(),
+                    base: self.base.clone(),
+                    ..*self
+                };
+                Box::pin(job.run(cancelled)).await?
+            }
+        };
+        Ok(match readied {
+            Readied::With(mut installed) => {
+                installed.refused = refused;
+                Readied::With(installed)
+            }
+            Readied::Without(_) => Readied::Without(refused),
+            ended @ Readied::Ended(_) => ended,
+        })
+    }
+
+    /// The imports that we may not take a package for: there is none, or it is too young, or nobody can tell.
+    async fn judge(&self, upstream: &RegistryClient) -> Vec<Refused> {
         let wishes = &self.packages.wishes;
         let mut refused = Vec::new();
         for found in &wishes.guessed {
@@ -187,14 +230,7 @@ impl Job<'_> {
                 }),
             }
         }
-        let others = wishes.named.len() + wishes.known.len() + wishes.guessed.len() - refused.len();
-        match (refused.is_empty(), others) {
-            (true, _) => Ok(None),
-            // Perhaps it is no package at all; the program's own words are the best answer.
-            (false, 0) => Ok(Some(refused)),
-            // Half of its packages are worth nothing.
-            (false, _) => Err(PackageError::Refused { refused }),
-        }
+        refused
     }
 
     /// Installs into `staged`: by the lock if there is one, and else all that is wanted, or if

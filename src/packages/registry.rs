@@ -143,8 +143,8 @@ impl RegistryClient {
 
     /// Whether a file may be fetched from where a page says it is.
     ///
-    /// SECURITY: a page is the registry's word. A safe registry leads to safe places only, and
-    /// one on a plain line to itself only, so that no page makes us ask some other machine.
+    /// SECURITY: a page says what the registry wants. One with TLS leads to hosts with TLS only, and
+    /// one without to itself only, so that no page makes us ask some other machine.
     pub fn trusts(&self, url: &Url) -> bool {
         let same = url.scheme() == self.base.scheme()
             && url.host_str() == self.base.host_str()

@@ -1,5 +1,5 @@
-//! A registry's page for one package, rewritten so that all it links to is behind the
-//! cell's door; and what can be read from it.
+//! A registry's page for one package, rewritten so that all its links lead to the
+//! gateway; and what can be read from it.
 
 use reqwest::Url;
 use serde_json::Value;
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn links_lead_to_the_door_and_what_is_not_trusted_is_left_out() {
+    fn links_lead_to_the_gateway_and_what_is_not_trusted_is_left_out() {
         let html = r#"<a href="../../f/a-1.whl#sha256=00" data-requires-python="&gt;=3.8">a-1.whl</a>
             <a href='https://files.example/a-2.whl'>a-2.whl</a><a href="http://10.0.0.1/a-3.whl">a-3.whl</a>
             <a href="https://files.example/x%22y/">b</a><a name="x">c</a>"#;

@@ -17,7 +17,7 @@ use crate::run::{OutputEvent, Stream};
 use crate::service::{Observer, Output};
 use crate::store::Spool;
 
-/// Several clients give up a call after 60 s without a word.
+/// Several clients give up a call after 60 s without a message.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 /// Text that is kept for the answer, and what all blocks together may have.
 const MOST_TEXT: usize = 8 << 20;

@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 use super::Shared;
 use crate::mcp::{Catalog, Server};
 use crate::service::Service;
-use catalog::{Key, Scripts, changes, choose, is_free, is_same, offer, withdraw};
+use catalog::{Key, Scripts, changes, choose, is_free, is_same};
 use scan::scan;
 
 /// Editors write a file in several steps; this waits until they are through.
@@ -28,8 +28,8 @@ pub struct Folder {
     shared: Arc<Shared>,
     /// What was there at the last look.
     found: Scripts,
-    /// What of it is on offer: a script whose name was taken is not.
-    offered: Scripts,
+    /// Those that are in the catalog: a script whose name was taken is not.
+    listed: Scripts,
 }
 
 impl Folder {
@@ -39,15 +39,15 @@ impl Folder {
         Ok(Self {
             path: path.to_owned(),
             found: scan(path, &shared)?,
-            offered: Scripts::new(),
+            listed: Scripts::new(),
             shared,
         })
     }
 
-    /// Adds the scripts to what is on offer. What is there already stays.
+    /// Adds the scripts to the catalog. What is there already stays.
     pub fn fill(&mut self, catalog: &mut Catalog) {
-        self.offered = choose(&self.found, |key| is_free(catalog, key));
-        offer(catalog, &self.offered);
+        self.listed = choose(&self.found, |key| is_free(catalog, key));
+        catalog::add(catalog, &self.listed);
     }
 
     /// Follows the changes of the folder until the future is dropped.
@@ -99,16 +99,16 @@ impl Folder {
         if is_same(&self.found, &found) {
             return;
         }
-        // Nobody else changes what is on offer while we serve.
+        // Nobody else changes the catalog while we serve.
         let catalog = server.catalog();
-        let before = std::mem::take(&mut self.offered);
+        let before = std::mem::take(&mut self.listed);
         let ours = |key: &Key| before.contains_key(key) || is_free(&catalog, key);
-        let offered = choose(&found, ours);
-        server.change(&changes(&before, &offered), |catalog| {
-            before.keys().for_each(|key| withdraw(catalog, key));
-            offer(catalog, &offered);
+        let listed = choose(&found, ours);
+        server.change(&changes(&before, &listed), |catalog| {
+            before.keys().for_each(|key| catalog::remove(catalog, key));
+            catalog::add(catalog, &listed);
         });
-        (self.found, self.offered) = (found, offered);
+        (self.found, self.listed) = (found, listed);
     }
 }
 

@@ -165,7 +165,7 @@ impl Invocation<'_> {
             stop,
         };
         let stopped = async {
-            // A listener that is gone without a word stops nothing.
+            // A collector that is gone without asking stops nothing.
             if stopped.await.is_err() {
                 std::future::pending().await
             }

@@ -1,6 +1,6 @@
-//! What a script says beside what it prints.
+//! Messages of a script, told apart from the text that it prints.
 //!
-//! A cell has no way out but its standard output, so both go there: what begins
+//! A script has nothing but its standard output, so both go there: what begins
 //! with the run's own mark is for us, up to the end of its line, and all else is
 //! text. The mark cannot be guessed, so a text that the script merely passes on
 //! can never speak for it.
@@ -29,11 +29,11 @@ pub struct MessageParser {
     held: Vec<u8>,
     /// Bytes of an unfinished line that are known to have no end in them.
     seen: usize,
-    place: Place,
+    state: State,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum State {
     Text,
     Line,
     /// In a line that is too long, until its end.
@@ -50,7 +50,7 @@ impl MessageParser {
             mark,
             held: Vec::new(),
             seen: 0,
-            place: Place::Text,
+            state: State::Text,
         }
     }
 
@@ -68,18 +68,18 @@ impl MessageParser {
     /// The output is over.
     pub fn end(mut self, pieces: &mut Vec<Piece>) {
         let rest = std::mem::take(&mut self.held);
-        match self.place {
-            Place::Text if rest.is_empty() => {}
-            Place::Text => pieces.push(Piece::Text(rest)),
-            Place::Line => pieces.push(read(&rest)),
-            Place::Lost => {}
+        match self.state {
+            State::Text if rest.is_empty() => {}
+            State::Text => pieces.push(Piece::Text(rest)),
+            State::Line => pieces.push(read(&rest)),
+            State::Lost => {}
         }
     }
 
     /// Takes one piece off what is held; false if there is none yet.
     fn step(&mut self, pieces: &mut Vec<Piece>) -> bool {
-        match self.place {
-            Place::Text => {
+        match self.state {
+            State::Text => {
                 let found = find(&self.held, self.mark.as_bytes());
                 // Without a mark, the last bytes may still be the start of one.
                 let most = self.held.len().saturating_sub(self.mark.len() - 1);
@@ -89,34 +89,34 @@ impl MessageParser {
                 }
                 if found.is_some() {
                     self.held.drain(..self.mark.len());
-                    self.place = Place::Line;
+                    self.state = State::Line;
                 }
                 found.is_some()
             }
-            Place::Line | Place::Lost => {
+            State::Line | State::Lost => {
                 let unseen = &self.held[self.seen..];
                 let end = unseen.iter().position(|byte| *byte == b'\n');
                 let Some(end) = end.map(|end| self.seen + end) else {
                     self.seen = self.held.len();
-                    if self.place == Place::Lost {
+                    if self.state == State::Lost {
                         self.held.clear();
                         self.seen = 0;
                     } else if self.held.len() > LONGEST {
                         pieces.push(too_long());
                         self.held = Vec::new();
                         self.seen = 0;
-                        self.place = Place::Lost;
+                        self.state = State::Lost;
                     }
                     return false;
                 };
                 let line: Vec<u8> = self.held.drain(..=end).collect();
                 self.seen = 0;
-                match self.place {
-                    Place::Lost => {}
+                match self.state {
+                    State::Lost => {}
                     _ if line.len() > LONGEST => pieces.push(too_long()),
                     _ => pieces.push(read(&line)),
                 }
-                self.place = Place::Text;
+                self.state = State::Text;
                 true
             }
         }

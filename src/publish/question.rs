@@ -144,11 +144,11 @@ pub fn can(context: &Context, need: &str) -> bool {
 pub fn as_capabilities<'a>(needs: impl IntoIterator<Item = &'a str>) -> Value {
     let mut all = json!({});
     for need in needs {
-        let mut place = &mut all;
+        let mut entry = &mut all;
         for name in need.split('.') {
-            place = &mut place[name];
-            if place.is_null() {
-                *place = json!({});
+            entry = &mut entry[name];
+            if entry.is_null() {
+                *entry = json!({});
             }
         }
     }

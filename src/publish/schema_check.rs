@@ -9,19 +9,19 @@ use serde_json::Value;
 /// Schemas inside schemas that are followed.
 const DEEPEST: usize = 16;
 
-/// Says what is wrong with `value`; the place is written like `address.city`.
+/// Says what is wrong with `value`; the path is written like `address.city`.
 pub fn check(schema: &Value, value: &Value) -> Result<(), String> {
     check_at("", schema, value, DEEPEST)
 }
 
-fn check_at(place: &str, schema: &Value, value: &Value, deeper: usize) -> Result<(), String> {
+fn check_at(path: &str, schema: &Value, value: &Value, deeper: usize) -> Result<(), String> {
     let Some(deeper) = deeper.checked_sub(1) else {
         return Ok(());
     };
-    let named = if place.is_empty() {
+    let named = if path.is_empty() {
         "the whole".to_owned()
     } else {
-        format!("`{place}`")
+        format!("`{path}`")
     };
     if let Some(types) = schema.get("type") {
         let wanted = match types {
@@ -43,7 +43,7 @@ fn check_at(place: &str, schema: &Value, value: &Value, deeper: usize) -> Result
             let required = schema.get("required").and_then(Value::as_array);
             for name in required.into_iter().flatten().filter_map(Value::as_str) {
                 if !members.contains_key(name) {
-                    return Err(format!("`{}` is missing", join(place, name)));
+                    return Err(format!("`{}` is missing", join(path, name)));
                 }
             }
             let properties = schema.get("properties").and_then(Value::as_object);
@@ -52,9 +52,9 @@ fn check_at(place: &str, schema: &Value, value: &Value, deeper: usize) -> Result
                 && schema.get("patternProperties").is_none();
             for (name, member) in members {
                 match properties.and_then(|all| all.get(name)) {
-                    Some(schema) => check_at(&join(place, name), schema, member, deeper)?,
+                    Some(schema) => check_at(&join(path, name), schema, member, deeper)?,
                     None if closed => {
-                        return Err(format!("`{}` is not known", join(place, name)));
+                        return Err(format!("`{}` is not known", join(path, name)));
                     }
                     None => {}
                 }
@@ -63,7 +63,7 @@ fn check_at(place: &str, schema: &Value, value: &Value, deeper: usize) -> Result
         Value::Array(items) => {
             let schema = schema.get("items").unwrap_or(&Value::Null);
             for (at, item) in items.iter().enumerate() {
-                check_at(&join(place, &at.to_string()), schema, item, deeper)?;
+                check_at(&join(path, &at.to_string()), schema, item, deeper)?;
             }
         }
         _ => {}
@@ -71,13 +71,13 @@ fn check_at(place: &str, schema: &Value, value: &Value, deeper: usize) -> Result
     Ok(())
 }
 
-fn join(place: &str, name: &str) -> String {
+fn join(path: &str, name: &str) -> String {
     // Bounded: names come from outside.
     let name: String = name.chars().take(100).collect();
-    if place.is_empty() {
+    if path.is_empty() {
         name
     } else {
-        format!("{place}.{name}")
+        format!("{path}.{name}")
     }
 }
 

@@ -32,13 +32,11 @@ fn code_has_something_in_it_and_no_nul() {
 }
 
 #[test]
-fn code_is_bytes_and_loses_only_a_byte_order_mark() {
-    assert_eq!(
-        RunRequest::new(b"\xef\xbb\xbfecho \xe9".to_vec())
-            .unwrap()
-            .code(),
-        b"echo \xe9"
-    );
+fn code_is_bytes_and_only_its_file_keeps_a_byte_order_mark() {
+    let bytes = b"\xef\xbb\xbfecho \xe9".to_vec();
+    let request = RunRequest::new(bytes.clone()).unwrap();
+    assert_eq!(request.code(), b"echo \xe9");
+    assert_eq!(request.into_parts().code, bytes);
 }
 
 #[test]

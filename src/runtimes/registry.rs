@@ -1,4 +1,4 @@
-//! Where the registries are: the one place with their addresses.
+//! Where the registries are: their addresses are in this file alone.
 //!
 //! A mirror that the registry's own tool would use is used here too.
 

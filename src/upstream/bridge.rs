@@ -1,7 +1,7 @@
-//! The end of a program's line to the tools: HTTP on a port of its own loopback.
+//! The tool bridge: programs call tools over HTTP, on a port of their own loopback.
 //!
 //! A call is a `POST` of `{"server", "tool", "arguments"}`, or of `{"help"}` with the name of a server or of none; the
-//! answer is `{"value"}` or `{"error"}`. SECURITY: everything that comes is a stranger's: bounded, then parsed; and the servers that
+//! answer is `{"value"}` or `{"error"}`. SECURITY: everything that comes is untrusted: bounded, then parsed; and the servers that
 //! a run was not given are not here.
 
 use std::fmt::Write;

@@ -26,7 +26,7 @@ const LONGEST: u64 = 64 << 20;
 const MOST_PAGES: usize = 200;
 const MOST_TOOLS: usize = 20_000;
 
-/// An open line to a server. Dropping it ends the server.
+/// An open connection to a server. Dropping it ends the server.
 pub struct Connection {
     out: mpsc::Sender<String>,
     calls: Arc<Calls>,

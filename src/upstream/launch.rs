@@ -115,7 +115,7 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Becomes the server: the first word is its folder, the others its command.
+/// Becomes the server: the first argument is its folder, the others its command.
 pub fn launch(mut words: impl Iterator<Item = OsString>) -> ExitCode {
     let folder = words.next().unwrap_or_default();
     let Some(program) = words.next() else {

@@ -22,7 +22,7 @@ pub struct UpstreamServer {
     pub alias: String,
     kind: Kind,
     news: Arc<Notify>,
-    line: Mutex<Arc<OnceCell<Connection>>>,
+    connection: Mutex<Arc<OnceCell<Connection>>>,
     failed: Mutex<Option<(Instant, String)>>,
     known: Mutex<Arc<Vec<Tool>>>,
 }
@@ -43,7 +43,7 @@ impl UpstreamServer {
             alias,
             kind,
             news,
-            line: Mutex::default(),
+            connection: Mutex::default(),
             failed: Mutex::default(),
             known: Mutex::new(Arc::new(known)),
         }
@@ -74,7 +74,7 @@ impl UpstreamServer {
     /// The tools; starts the server if it does not run.
     pub async fn tools(&self) -> Result<Arc<Vec<Tool>>, CallError> {
         if let Kind::Process(settings, stderr) = &self.kind {
-            self.line(settings, *stderr).await?;
+            self.connection(settings, *stderr).await?;
         }
         Ok(self.known())
     }
@@ -90,10 +90,10 @@ impl UpstreamServer {
                 called.await.map_err(CallError::Tool)
             }
             Kind::Process(settings, stderr) => {
-                let line = self.line(settings, *stderr).await?;
-                let line = line.get().ok_or_else(gone)?;
+                let connection = self.connection(settings, *stderr).await?;
+                let connection = connection.get().ok_or_else(gone)?;
                 let tool = find(&self.known(), tool)?.name.clone();
-                let result = line.call(&tool, &arguments).await;
+                let result = connection.call(&tool, &arguments).await;
                 match result {
                     Ok(mut result) => {
                         scrub(&mut result, settings);
@@ -110,18 +110,18 @@ impl UpstreamServer {
         }
     }
 
-    /// The line to the server, opened at need; whoever comes meanwhile waits for the same.
-    async fn line(
+    /// The connection to the server, opened at need; whoever comes meanwhile waits for the same.
+    async fn connection(
         &self,
         settings: &Settings,
         stderr: ServerStderr,
     ) -> Result<Arc<OnceCell<Connection>>, CallError> {
         let cell = {
-            let mut line = lock(&self.line);
-            if line.get().is_some_and(Connection::is_over) {
-                *line = Arc::default();
+            let mut current = lock(&self.connection);
+            if current.get().is_some_and(Connection::is_over) {
+                *current = Arc::default();
             }
-            line.clone()
+            current.clone()
         };
         let open = || async {
             if let Some((when, why)) = &*lock(&self.failed)

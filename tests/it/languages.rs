@@ -3,12 +3,63 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{Hotcell, Running, anyone, everyone, open_to_all};
+use crate::support::{Hotcell, Running, anyone, everyone, has, open_to_all};
 
 const CONFIG: &str = "home/config/hotcell/languages";
+
+/// What a program's file begins with is for its runtime to judge: the same comes out as without a sandbox.
+#[test]
+fn a_byte_order_mark_stays_in_the_programs_file() {
+    for hotcell in everyone() {
+        for (program, language, code) in [
+            ("python3", "python", "print(open(__file__, 'rb').read(3))"),
+            ("python3", "python", "import sys; print(len(sys.argv))"),
+            (
+                "node",
+                "javascript",
+                "console.log(require('fs').readFileSync(__filename).subarray(0, 3))",
+            ),
+            (
+                "perl",
+                "perl",
+                "open F, '<:raw', $0; read F, $x, 3; print unpack('H*', $x), \"\\n\";",
+            ),
+            ("bash", "bash", "echo one\necho two\n"),
+            ("php", "php", "<?php echo 1;"),
+        ] {
+            if !has(program) {
+                continue;
+            }
+            let code = format!("\u{feff}{code}");
+            let file = hotcell.write("home/marked", &code);
+            let plain = Command::new(program).arg(&file).output().expect("it runs");
+            let ours = run(&hotcell, &["-l", language, file.to_str().expect("text")]);
+            let plain = (
+                plain.status.code(),
+                String::from_utf8_lossy(&plain.stdout).into_owned(),
+            );
+            assert_eq!((ours.code, ours.out()), plain, "{language}: {}", ours.err());
+        }
+        for (language, code) in [
+            ("javascript@embedded", "console.log(1)"),
+            ("lua@embedded", "print(1)"),
+            ("scheme@embedded", "(display 1) (newline)"),
+        ] {
+            let answer = run(
+                &hotcell,
+                &["-l", language, "-c", &format!("\u{feff}{code}")],
+            );
+            assert_eq!(answer.out(), "1\n", "{language}: {}", answer.err());
+        }
+        // It tells nothing of the language.
+        let told = run(&hotcell, &["-c", "\u{feff}#!/usr/bin/env bash\necho two\n"]);
+        assert_eq!(told.out(), "two\n", "{}", told.err());
+    }
+}
 
 #[test]
 fn a_file_adds_a_language() {

@@ -275,26 +275,6 @@ fn a_failure_says_what_was_wanted_and_why_it_cannot_be_had_and_nothing_runs() {
         "{offline}"
     );
 
-    // One import can be had and one cannot: half of its packages are worth nothing.
-    let half = json(
-        &hotcell,
-        &registry,
-        &["-c", "print('ran')\nimport tinything, nowhere_at_all"],
-    );
-    assert_eq!(
-        (
-            &half["error"]["kind"],
-            &half["error"]["module"],
-            &half["stdout"]
-        ),
-        (
-            &"package_not_found".into(),
-            &"nowhere_at_all".into(),
-            &"".into()
-        ),
-        "{half}"
-    );
-
     let mut lost = command(&hotcell, &registry, installer());
     lost.env("HOTCELL_PYPI_INDEX", "http://127.0.0.1:9/simple");
     let lost = Running::start(lost.args([
@@ -414,6 +394,62 @@ fn over_mcp_an_install_reports_what_it_does_and_takes_lists_maps_and_locks() {
         "1.0\n"
     );
     assert_eq!(run(serde_json::json!([])), "");
+}
+
+#[test]
+fn an_import_that_cannot_be_had_never_stops_a_program_with_others_that_can() {
+    let Some(hotcell) = anyone().filter(|_| has("python3") && installer().is_some()) else {
+        return;
+    };
+    let registry = Registry::start();
+    registry.add("tinything", "1.0", OLD, &tiny("1.0"));
+    let fresh = wheel("freshthing", "1.0", &[("freshthing.py", "")], &[]);
+    registry.add("freshthing", "1.0", &registry::today(), &fresh);
+    // What a program writes itself is nobody's package.
+    let own = "import tinything\nopen('sib.py', 'w').write('NAME = 7')\nimport sib\nprint(tinything.VERSION, sib.NAME)";
+    let mut fetched = None;
+    for arguments in [
+        &["-c", own][..],
+        &["-c", own],
+        &["--package", "tinything", "-c", own],
+        &["--offline", "--package", "tinything", "-c", own],
+    ] {
+        let output = json(&hotcell, &registry, arguments);
+        assert_eq!(output["stdout"], "1.0 7\n", "{output}");
+        let installed = &output["packages"]["installed"];
+        assert_eq!(installed, &serde_json::json!(["tinything==1.0"]));
+        let count = registry.count("tinything-1.0-py3-none-any.whl");
+        assert_eq!(count, *fetched.get_or_insert(count), "it was fetched again");
+    }
+    // What is nowhere says at its import why.
+    for (module, why) in [
+        (
+            "nowhere_at_all",
+            "the registry has no package `nowhere-at-all`",
+        ),
+        ("freshthing", "days old"),
+    ] {
+        let code = format!("import tinything; print('ran')\nimport {module}");
+        let output = json(&hotcell, &registry, &["-c", &code]);
+        let error = &output["error"];
+        assert_eq!(
+            (&error["kind"], &error["module"], &output["stdout"]),
+            (&"missing_module".into(), &module.into(), &"ran\n".into()),
+            "{output}"
+        );
+        let hint = error["hint"].as_str().expect("a hint");
+        assert!(hint.contains(why), "{output}");
+    }
+    // Nothing can be installed where nobody answers; what needs nothing runs.
+    let mut lost = command(&hotcell, &registry, installer());
+    lost.env("HOTCELL_PYPI_INDEX", "http://127.0.0.1:9/simple");
+    let code =
+        "open('sib.py', 'w').write('NAME = 7')\nimport sib\nprint(sib.NAME)\nimport nowhere_at_all";
+    let lost = Running::start(lost.args(["run", "--json", "-l", "python", "-c", code]));
+    let lost = lost.finish().json();
+    assert_eq!(lost["stdout"], "7\n", "{lost}");
+    let hint = lost["error"]["hint"].as_str().expect("a hint");
+    assert!(hint.contains("the registry could not be asked"), "{lost}");
 }
 
 #[test]

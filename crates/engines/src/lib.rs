@@ -128,7 +128,11 @@ fn read(mut arguments: impl Iterator<Item = OsString>) -> Result<(Engine, Progra
         return Err(ours("an engine and a file are needed".to_owned()));
     };
     let engine = engine(&name).ok_or_else(|| ours(format!("no engine `{name}`")))?;
-    let source = std::fs::read(&file).map_err(|error| ours(format!("{file}: {error}")))?;
+    let mut source = std::fs::read(&file).map_err(|error| ours(format!("{file}: {error}")))?;
+    // No engine needs a byte order mark, and most would take it for a part of the program.
+    if source.starts_with(b"\xef\xbb\xbf") {
+        source.drain(..3);
+    }
     let args = std::iter::from_fn(text).collect();
     Ok((engine, Program { file, source, args }))
 }

@@ -1,4 +1,4 @@
-//! Putting secrets into a request on its way out.
+//! Putting secrets into a request to the host that they are bound to.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

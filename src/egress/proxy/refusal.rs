@@ -45,7 +45,7 @@ impl EgressProxy {
     }
 }
 
-/// The word that grants a host.
+/// What to grant so that a host is allowed.
 fn grant_for(target: &Target) -> String {
     match USUAL_PORTS.contains(&target.port) {
         true => target.host.to_string(),

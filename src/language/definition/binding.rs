@@ -15,10 +15,10 @@ pub struct Binding {
     /// the variable had before.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// What the script needs, as a program would ask for it: a waiting runtime may have it loaded.
+    /// What the script needs, as a program would ask for it: a pre-started runtime may have it loaded.
     #[serde(default)]
     pub imports: String,
-    /// What a waiting runtime runs before such a program, instead. Without it such a program gets a new one.
+    /// The prelude: what a pre-started runtime runs before such a program, instead. Without it such a program gets a new one.
     #[serde(default)]
     pub wake: String,
 }

@@ -30,7 +30,7 @@ pub struct Packages {
     /// What a program with packages has in its environment, or its compiler if it has one.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// What a waiting runtime runs before such a program, instead.
+    /// The prelude: what a pre-started runtime runs before such a program, instead.
     #[serde(default)]
     pub wake: String,
     /// Links in its workspace, or its compiler's; `{file}` is the program's own.

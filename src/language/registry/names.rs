@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use crate::request::unmarked;
+
 /// The interpreter's plain name in `#!/usr/bin/env -S NAME=value python3 -u` and the like.
 pub fn interpreter(code: &[u8]) -> Option<&str> {
-    let code = code.strip_prefix(b"\xef\xbb\xbf").unwrap_or(code);
+    let code = unmarked(code);
     let line = code
         .strip_prefix(b"#!")?
         .split(|byte| *byte == b'\n')

@@ -17,8 +17,8 @@ pub fn find(
     way: &Way,
     around: &Surroundings,
 ) -> Result<Option<Runtime>, Refusal> {
-    let place = around.data.as_deref().map(RuntimesFolder::in_data);
-    let Some((root, receipt)) = place.and_then(|place| place.receipt_of(path)) else {
+    let fetched = around.data.as_deref().map(RuntimesFolder::in_data);
+    let Some((root, receipt)) = fetched.and_then(|it| it.receipt_of(path)) else {
         return Ok(None);
     };
     let tree = Tree {

@@ -8,7 +8,7 @@ use jail::Tree;
 use super::{Refusal, elf};
 
 /// Where a cell sees this program, and the tree it needs for that.
-pub fn place(
+pub fn cell_location(
     name: &str,
     path: &Path,
     home: Option<&Path>,

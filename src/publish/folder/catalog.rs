@@ -1,4 +1,4 @@
-//! Putting scripts on offer and taking them off again.
+//! Scripts in the catalog of the server: which may be in it, and what changes.
 
 use std::collections::BTreeMap;
 
@@ -91,7 +91,7 @@ pub fn is_free(catalog: &Catalog, (group, key): &Key) -> bool {
     }
 }
 
-pub fn offer(catalog: &mut Catalog, scripts: &Scripts) {
+pub fn add(catalog: &mut Catalog, scripts: &Scripts) {
     for ((group, _), script) in scripts {
         match group {
             Group::Tools => catalog.add_tool(script.clone()),
@@ -101,7 +101,7 @@ pub fn offer(catalog: &mut Catalog, scripts: &Scripts) {
     }
 }
 
-pub fn withdraw(catalog: &mut Catalog, (group, key): &Key) {
+pub fn remove(catalog: &mut Catalog, (group, key): &Key) {
     match group {
         Group::Tools => drop(catalog.tools.remove(key)),
         Group::Prompts => drop(catalog.prompts.remove(key)),
