@@ -1,4 +1,4 @@
-//! What a user wants waiting runtimes to have loaded, beside what the languages' own files say.
+//! What a user wants pre-started runtimes to have loaded, beside what the languages' own files say.
 
 use std::collections::BTreeMap;
 use std::path::Path;
