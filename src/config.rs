@@ -2,6 +2,8 @@
 //! folder of configuration. No file means no decision.
 //!
 //! ```toml
+//! auto_install = false               # whether a missing runtime is fetched without being asked for
+//!
 //! [network]
 //! allow = ["*.example.com"]          # what a run may ask for: "none", "all" (the default) or hosts
 //! private = ["registry.example.com"] # of those, what may be at a private address
@@ -172,7 +174,7 @@ impl Config {
         request.env(env)?.mounts(self.mounts.iter().cloned())
     }
 
-    /// The way out for a request for `asked`; with notes on what is less than that.
+    /// What a program may reach whose request asks for `asked`; with notes on what is less than that.
     pub fn egress(&self, asked: &Network) -> Result<(Option<Egress>, Vec<String>), BeyondCeiling> {
         let network = asked
             .within(&self.ceiling)

@@ -133,8 +133,8 @@ impl Hint {
                 "Name a file, not a folder.",
             ),
             Self::GiveMount => (
-                "Name a folder of the host and a free place for it: `--mount /srv/data:/data:ro`; use `--file` for a single file.",
-                "Have the server's owner mend its mounts: each is a folder of the host and a free place for it.",
+                "Name a folder of the host and a free path for it: `--mount /srv/data:/data:ro`; use `--file` for a single file.",
+                "Have the server's owner mend its mounts: each is a folder of the host and a free path for it.",
             ),
             Self::GiveLock => (
                 "Give `--lock` a file with `packages.lock` of an earlier result as it is.",

@@ -30,7 +30,10 @@ impl ConfigError {
     /// What the owner of the file can do about it, in one imperative sentence.
     pub fn hint(&self) -> String {
         let key = match self {
-            Self::Read { .. } => return "Check who may read it.".to_owned(),
+            Self::Read { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                return "Check who may read it.".to_owned();
+            }
+            Self::Read { .. } => "",
             Self::Bad { key, .. } => key.as_deref().unwrap_or_default(),
         };
         let page = match key.split('.').next() {

@@ -1,4 +1,4 @@
-//! The file as it is written: tables and words, not checked yet, each with its place in the text.
+//! The file as it is written: tables and words, not checked yet, each with its position in the text.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

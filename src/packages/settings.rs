@@ -1,5 +1,5 @@
-//! What the operator has decided about packages: `[packages]` of `config.toml`, and
-//! variables over it.
+//! What the owner of this machine has decided about packages: `[packages]` of the configuration,
+//! and variables over it.
 
 use std::path::{Path, PathBuf};
 

@@ -41,8 +41,8 @@ pub fn parse_mount(argument: &str) -> Result<Mount, RequestError> {
     check_mount(Path::new(host), cell, access)
 }
 
-/// A mount, checked: the host's folder is there, and its place in the cell is free.
-/// A relative place is below the workspace.
+/// A mount, checked: the host's folder is there, and its path in the cell is free.
+/// A relative path is below the workspace.
 pub fn check_mount(host: &Path, cell: &str, access: Access) -> Result<Mount, RequestError> {
     let found = host
         .canonicalize()
@@ -64,7 +64,7 @@ pub fn check_mount(host: &Path, cell: &str, access: Access) -> Result<Mount, Req
             Component::CurDir => {}
             Component::Normal(name) => place.push(name),
             Component::ParentDir | Component::Prefix(_) => {
-                return Err(bad(cell, "a place in the cell has no `..`"));
+                return Err(bad(cell, "a path in the sandbox has no `..`"));
             }
         }
     }
@@ -73,7 +73,7 @@ pub fn check_mount(host: &Path, cell: &str, access: Access) -> Result<Mount, Req
         .any(|own| place == Path::new(own))
         || TAKEN.iter().any(|taken| place.starts_with(taken));
     if is_taken || cell.contains('\0') {
-        return Err(bad(cell, "this place in the cell is taken"));
+        return Err(bad(cell, "this path in the sandbox is taken"));
     }
     Ok(Mount {
         host: found,

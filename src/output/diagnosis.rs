@@ -1,0 +1,125 @@
+//! Why a program, or its compiler, failed by itself: as far as it said so.
+
+use super::{ErrorOutput, Status, Verdict};
+use crate::compile::Compiled;
+use crate::egress;
+use crate::error_kind::ErrorKind;
+use crate::hint::Hint;
+use crate::language::{Cause, Diagnosis};
+use crate::packages::Refused;
+use crate::plan::RunPlan;
+
+impl Verdict {
+    /// Why a program failed by itself, as far as its runtime said so.
+    pub(super) fn diagnosed(plan: &RunPlan, exited: String, shell_code: u8, stderr: &[u8]) -> Self {
+        let Diagnosis { cause, file, line } = plan.failure.diagnose(stderr);
+        let mut module = None;
+        let mut is_said = true;
+        let (kind, message, hint) = match cause {
+            Cause::Unknown => {
+                match egress::missing_network(stderr).filter(|_| plan.egress.is_none()) {
+                    Some(host) => {
+                        is_said = false;
+                        let message = format!("{exited}: it has no network");
+                        (ErrorKind::Denied, message, Some(Hint::GrantHost(host)))
+                    }
+                    None => (ErrorKind::Exception, exited, None),
+                }
+            }
+            Cause::NoInput => {
+                let message = format!("{exited}: it read more input than there was");
+                (ErrorKind::Exception, message, Some(Hint::GiveInput))
+            }
+            Cause::Syntax { words } => {
+                let message = format!("the program could not be read: {words}");
+                (ErrorKind::Syntax, message, None)
+            }
+            Cause::MissingModule { module: name, hint } => {
+                is_said = hint.is_none();
+                let message = format!("the program needs `{name}`, which is not there");
+                let hint = hint.map_or(Hint::NamePackage, Hint::OfDefinition);
+                module = Some(name);
+                (ErrorKind::MissingModule, message, Some(hint))
+            }
+        };
+        let error = ErrorOutput {
+            // A line without a file is one of the program itself.
+            file: file.or_else(|| line.map(|_| plan.source.to_string())),
+            line,
+            module,
+            ..ErrorOutput::new(kind, message)
+        };
+        Self {
+            hint,
+            is_said,
+            ..Self::failed(Status::Failed, shell_code, error)
+        }
+    }
+
+    /// Why there is no program to run.
+    pub(super) fn of_compiler(self, compiled: &Compiled, refused: &[Refused]) -> Self {
+        let Some(mut error) = self.error else {
+            return self;
+        };
+        let mut hint = self.hint;
+        match error.kind {
+            // A compiler that exits with a code does so for what is wrong with its sources.
+            ErrorKind::Exception | ErrorKind::Syntax | ErrorKind::MissingModule => {
+                let first = compiled.problems.first();
+                let message = match first {
+                    Some(problem) => {
+                        format!("the program could not be compiled: {}", problem.message)
+                    }
+                    None => "the program could not be compiled".to_owned(),
+                };
+                error = ErrorOutput {
+                    file: first.map(|problem| problem.file.clone()),
+                    line: first.map(|problem| problem.line),
+                    column: first.and_then(|problem| problem.column),
+                    diagnostics: compiled.problems.clone(),
+                    ..ErrorOutput::new(ErrorKind::Syntax, message)
+                };
+                hint = None;
+            }
+            ErrorKind::Timeout => {
+                hint = Some(
+                    "The compiler's own limit is `[compile] timeout` of the language; give it less to do, \
+                     or describe the language anew in hotcell's configuration."
+                        .into(),
+                );
+            }
+            ErrorKind::Memory => {
+                hint =
+                    Some("The compiler's own limit is `[compile] memory` of the language.".into());
+            }
+            _ => {}
+        }
+        // A compiler has no field for what it misses, but it says its name.
+        let missed = refused.iter().find(|it| error.message.contains(&it.module));
+        error.module = missed.map(|it| it.module.clone());
+        Self {
+            is_said: error.kind == ErrorKind::Syntax,
+            error: Some(error),
+            hint,
+            ..self
+        }
+    }
+
+    /// A missing module with the reason why nothing was installed for it.
+    pub(super) fn explained(mut self, refused: &[Refused]) -> Self {
+        if let Some(error) = &mut self.error
+            && let Some(module) = error.module.as_deref()
+            && let Some(refused) = refused
+                .iter()
+                .find(|it| module.split('.').next() == Some(it.module.as_str()))
+        {
+            error.candidates = refused.candidates.clone();
+            self.is_said &= error.kind != ErrorKind::MissingModule;
+            self.hint = Some(Hint::NameRefusedPackage {
+                candidates: refused.candidates.clone(),
+                why: refused.why.clone(),
+            });
+        }
+        self
+    }
+}
