@@ -25,7 +25,6 @@ use crate::request::{CellPath, InputFile, RequestError, RunRequest, overlap, unm
 pub use build::{BUILD_FOLDER, Build, WarmUp};
 pub use limits::{Defaults, Range};
 use prestart::Program;
-pub(crate) use show::bytes;
 use words::Names;
 
 /// One program, ready to be started in a cell.

@@ -8,7 +8,8 @@ use super::{ErrorOutput, Status};
 use crate::engine::RunResult;
 use crate::error_kind::ErrorKind;
 use crate::hint::Hint;
-use crate::plan::{RunPlan, bytes};
+use crate::plan::RunPlan;
+use crate::request::bytes;
 use crate::run::Outcome;
 
 /// An outcome in words and numbers.

@@ -387,7 +387,7 @@ impl Gateway {
     fn count(&self, piece: Bytes) -> io::Result<Bytes> {
         let length = piece.len() as u64;
         if self.fetched.fetch_add(length, Ordering::Relaxed) + length > MOST {
-            let most = crate::plan::bytes(MOST);
+            let most = crate::request::bytes(MOST);
             self.log()
                 .trouble
                 .push(format!("the packages are larger than {most}"));

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use jail::Limits;
 
-use super::show::{bytes, seconds};
+use super::show::seconds;
+use crate::request::bytes;
 use crate::request::AskedLimits;
 
 /// The usual limits and the bounds of what may be asked for.

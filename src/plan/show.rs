@@ -103,15 +103,3 @@ fn file(file: &InputFile) -> Value {
 pub(super) fn seconds(duration: Duration) -> String {
     format!("{} s", duration.as_secs_f64())
 }
-
-/// A size in the largest unit that shows it whole.
-pub(crate) fn bytes(size: u64) -> String {
-    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
-    match units
-        .iter()
-        .find(|(_, shift)| size > 0 && size.is_multiple_of(1 << shift))
-    {
-        Some((unit, shift)) => format!("{} {unit}", size >> shift),
-        None => format!("{size} bytes"),
-    }
-}

@@ -124,6 +124,18 @@ fn positive<T>(parsed: Option<T>, text: &str, kind: Kind) -> Result<T, RequestEr
     parsed.ok_or_else(|| kind.refuse(text))
 }
 
+/// A size in the largest unit that shows it whole.
+pub fn bytes(size: u64) -> String {
+    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    match units
+        .iter()
+        .find(|(_, shift)| size > 0 && size.is_multiple_of(1 << shift))
+    {
+        Some((unit, shift)) => format!("{} {unit}", size >> shift),
+        None => format!("{size} bytes"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
