@@ -11,7 +11,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use jail::cgroup::Usage;
-use jail::{Event, Go, Jail, JailError, Policy};
+use jail::{Event, Jail, JailError, Policy, WorkerWalls};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
@@ -65,7 +65,7 @@ impl Cell {
 
     /// The socket of the cell's way out, once it is ready.
     pub fn take_door(&mut self) -> Option<OwnedFd> {
-        self.inner.take_door()
+        self.inner.take_listener()
     }
 
     /// Lets go of the workspace, when nothing more is placed in it.
@@ -79,8 +79,8 @@ impl Cell {
     }
 
     /// Lets the program start; a waiting runtime runs `word` before.
-    pub fn go(&self, go: Go, word: &str) -> io::Result<()> {
-        self.inner.go(go, word)
+    pub fn go(&self, go: WorkerWalls, word: &str) -> io::Result<()> {
+        self.inner.start(go, word)
     }
 
     pub fn kill(&self) {

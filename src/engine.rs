@@ -632,7 +632,7 @@ impl Engine {
                 .get()
                 .filter(|it| !it.all().is_empty())
                 .map(|_| PORT),
-            waits: true,
+            prestarted: true,
         };
         let budget = self.budget.get_or_init(|| Arc::new(Budget::of_host()));
         let pool = Pool::new(jail, policy, budget.clone(), size, fresh, has_input);

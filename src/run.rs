@@ -171,7 +171,7 @@ pub async fn run(
             let start = Start {
                 jail: hurry.0.jail.clone(),
                 policy: Policy {
-                    waits: false,
+                    prestarted: false,
                     ..hurry.0.policy.clone()
                 },
                 no_stdin: !hurry.0.has_input,
@@ -364,7 +364,7 @@ fn policy(plan: &RunPlan) -> Policy {
         env: plan.env.iter().map(variable).collect(),
         limits: plan.limits.clone(),
         listen: plan.egress.as_ref().map(|_| plan::PORT),
-        waits: false,
+        prestarted: false,
     }
 }
 
