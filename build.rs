@@ -13,16 +13,17 @@ fn main() -> io::Result<()> {
     build_library(&out)
 }
 
-/// The jail once more, as a shared library with a feature of its own: cargo cannot
-/// depend on a crate in two forms. It belongs into a dynamic program, unlike ours.
+/// The crate `zygote` as a shared library, for cargo cannot depend on a crate in that
+/// form. It belongs into a dynamic program, unlike ours.
 fn build_library(out: &Path) -> io::Result<()> {
     println!("cargo::rerun-if-changed=crates/jail");
+    println!("cargo::rerun-if-changed=crates/zygote");
     let folder = out.join("zygote");
     let target = env::var("TARGET").expect("cargo names the target");
     let mut cargo = Command::new(env::var_os("CARGO").expect("cargo says which it is"));
     cargo
-        .args(["rustc", "--quiet", "--package=jail", "--lib", "--release"])
-        .args(["--features=zygote", "--crate-type=cdylib", "--locked"])
+        .args(["rustc", "--quiet", "--package=zygote", "--lib", "--release"])
+        .args(["--crate-type=cdylib", "--locked"])
         .args(["--target", &target])
         .arg("--target-dir")
         .arg(&folder)
@@ -35,9 +36,11 @@ fn build_library(out: &Path) -> io::Result<()> {
         cargo.env_remove(ours);
     }
     if !cargo.status()?.success() {
-        return Err(io::Error::other("the zygote's library does not build"));
+        return Err(io::Error::other(
+            "the library of the zygotes does not build",
+        ));
     }
-    let library = folder.join(target).join("release/libjail.so");
+    let library = folder.join(target).join("release/libzygote.so");
     fs::copy(library, out.join("zygote.so")).map(drop)
 }
 

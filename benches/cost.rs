@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use jail::{Event, Go, Host, Jail, Limits, Policy, View};
+use jail::{Event, Host, Jail, Limits, Policy, View, WorkerWalls};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 
@@ -108,7 +108,7 @@ fn cell(jail: &Jail, argv: &[&str], printed: &str) {
         env: vec!["PATH=/usr/bin:/bin".into()],
         limits: Limits::default(),
         listen: None,
-        waits: false,
+        prestarted: false,
     };
     let null: OwnedFd = File::open("/dev/null").expect("it is there").into();
     let (stdout, stdout_theirs) = pipe_with(PipeFlags::CLOEXEC).expect("a pipe");
@@ -124,11 +124,11 @@ fn cell(jail: &Jail, argv: &[&str], printed: &str) {
             }
             Some(Event::Ready { missing }) => {
                 assert!(missing.is_empty(), "{missing:?}");
-                let go = Go {
+                let go = WorkerWalls {
                     landlock: 0,
                     seccomp: true,
                 };
-                cell.go(go, "").expect("it goes");
+                cell.start(go, "").expect("it goes");
             }
             Some(Event::Locked { .. }) => {}
             Some(Event::Exited(exit)) => {

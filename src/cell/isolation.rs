@@ -3,7 +3,7 @@
 use std::io;
 
 use jail::cgroup::{Cgroups, Mode};
-use jail::{Go, Missing, Wall};
+use jail::{Missing, Wall, WorkerWalls};
 use serde::Serialize;
 
 /// The newest landlock rules we use came with this ABI (Linux 6.12).
@@ -50,9 +50,9 @@ pub enum Requirement {
 
 impl Requirement {
     /// What a program has to wait for before it starts.
-    pub fn go(self) -> Go {
+    pub fn worker_walls(self) -> WorkerWalls {
         let strict = self == Self::Strict;
-        Go {
+        WorkerWalls {
             landlock: if strict { LANDLOCK_WHOLE } else { 0 },
             seccomp: self != Self::Reduced,
         }

@@ -210,7 +210,7 @@ fn policy(launch: &Launch) -> Policy {
         env: launch.env_words(),
         limits: launch.limits.clone(),
         listen: launch.loopback.as_ref().map(|it| it.port),
-        waits: false,
+        prestarted: false,
     }
 }
 
@@ -221,7 +221,7 @@ fn prestarted_policy(warming: &Warming, prestart: &Prestart) -> Policy {
         env: Vec::new(),
         limits: warming.limits.clone(),
         listen: prestart.listens.then_some(crate::loopback::PORT),
-        waits: true,
+        prestarted: true,
     }
 }
 

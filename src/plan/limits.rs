@@ -5,8 +5,8 @@ use std::time::Duration;
 use jail::Limits;
 
 use super::show::seconds;
-use crate::request::bytes;
 use crate::request::AskedLimits;
+use crate::request::bytes;
 
 /// The usual limits and the bounds of what may be asked for.
 #[derive(Debug, Clone, PartialEq)]

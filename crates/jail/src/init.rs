@@ -1,124 +1,139 @@
-//! The init of a cell: pid 1 in its namespaces, and the program's first moments.
+//! The init of a cell: pid 1 in its namespaces.
 //!
-//! The checklist below is the sandbox. Each step is named, none is skipped, and
-//! a step that fails ends the cell before the program exists. Three things may
-//! be missing on some hosts ([`Wall`]): those are reported before the program
-//! starts, and the server decides.
+//! The checklist below is the sandbox; `worker` has the rest of it. Each step is named, none is
+//! skipped, and a step that fails ends the cell before the program exists. Some hosts cannot
+//! build every wall: those that [`Wall`] lists, and the two of [`WorkerWalls`], may be missing.
+//! That is reported before the program starts, and the server decides.
+//!
+//! [`WorkerWalls`]: crate::spec::WorkerWalls
 
 mod caps;
-mod door;
 pub(crate) mod ids;
 mod landlock;
 mod limits;
+mod listener;
 mod mounts;
 mod reaper;
 pub mod seccomp;
+mod worker;
 
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::net::RecvFlags;
 use rustix::process::{DumpableBehavior, Signal};
 
+use self::reaper::Reaper;
+use self::worker::Worker;
+use crate::codec;
 use crate::error::{ENGINE_STEP, Failed, step};
 use crate::policy::{Access, ENGINE, Policy};
-use crate::spawner::{self, Root, Successor};
-use crate::spec::{Go, Missing, Status, Wall};
+use crate::prestart::Runtime;
+use crate::spawner::Root;
+use crate::spec::{Missing, Status, Wall};
 use crate::sys::{self, Forked};
 use crate::wire;
 
-/// What the server gives for one cell.
-pub struct CellParts {
-    pub spec: OwnedFd,
+/// The file descriptors that the server gives for one cell.
+pub struct CellFds {
+    /// A memory file with the cell's [`Policy`].
+    pub policy: OwnedFd,
     pub stdio: [OwnedFd; 3],
     pub status: OwnedFd,
-    /// The control group to be born in, and else the entrance of each to join.
-    pub birthplace: Option<OwnedFd>,
-    pub join: Vec<OwnedFd>,
+    /// The cgroup to clone the cell into.
+    pub cgroup_directory: Option<OwnedFd>,
+    /// The files to join its cgroups by, if it was not.
+    pub cgroup_files: Vec<OwnedFd>,
 }
 
 /// The two system call filters, built once by the spawner.
 pub struct Filters {
     pub cell: Vec<libc::sock_filter>,
     pub init: Vec<libc::sock_filter>,
-    /// Whether control groups bound the cells; else they are pinned to processors.
-    pub grouped: bool,
+    /// Whether cgroups bound the cells; else they are pinned to processors.
+    pub has_cgroups: bool,
 }
 
 impl Filters {
-    pub fn new(grouped: bool) -> Self {
+    pub fn new(has_cgroups: bool) -> Self {
+        let grouped = has_cgroups;
         Self {
             cell: seccomp::program(seccomp::Filter::Cell { grouped }),
             init: seccomp::program(seccomp::Filter::Init),
-            grouped,
+            has_cgroups,
         }
     }
 }
 
-/// What the runtime of a zygote has to do in a clone.
+/// What the runtime of a zygote does in a clone of it, in the worker of a cell.
 #[derive(Clone, Copy)]
 pub struct Hooks {
-    /// In the worker, when all walls stand; whether it will wait for a program.
-    pub child: fn(bool) -> io::Result<()>,
-    /// In the worker, at the word to go, which says what the runtime must do first.
-    pub go: fn(&[u8]) -> io::Result<()>,
+    /// When all walls stand; whether the cell is made before its program is known.
+    pub after_clone: fn(prestarted: bool) -> io::Result<()>,
+    /// At the start message, with its prelude if there is one.
+    pub prelude: fn(&str) -> io::Result<()>,
 }
 
-/// Where a cell's program begins.
+/// How a cell's program begins.
 #[derive(Clone, Copy)]
 pub enum Begin<'a> {
-    /// With its exec, at the word to go.
+    /// With an exec, at the start message.
     Exec,
-    /// In the image that the spawner is.
-    Image(Hooks),
-    /// In a runtime that the cell starts now, and that waits for the word by itself.
-    Wait(&'a Successor),
+    /// In the image of the zygote that the cell is a clone of.
+    Clone(Hooks),
+    /// In a runtime that the cell starts now, and whose library waits for the start message.
+    Prestart(&'a Runtime),
 }
 
 impl Begin<'_> {
     fn hooks(self) -> Option<Hooks> {
         match self {
-            Self::Image(hooks) => Some(hooks),
-            Self::Exec | Self::Wait(_) => None,
+            Self::Clone(hooks) => Some(hooks),
+            Self::Exec | Self::Prestart(_) => None,
         }
     }
 }
 
-/// The life of a cell's pid 1. `uid` is the cell's in the spawner's namespace.
+/// A cell that was just cloned: all that its pid 1 needs to know.
+pub struct NewCell<'a> {
+    pub fds: &'a CellFds,
+    pub root: &'a Root,
+    pub slot: u32,
+    /// The cell's uid in the spawner's user namespace.
+    pub uid: u32,
+    pub filters: &'a Filters,
+    pub begin: Begin<'a>,
+    /// The walls that the spawner could not build.
+    pub missing: Vec<Missing>,
+}
+
+/// The life of a cell's pid 1.
 ///
-/// Returns in the worker of a cell that goes on with a zygote's image, at the word to
-/// go; otherwise never.
-pub fn run(
-    parts: &CellParts,
-    root: &Root,
-    slot: u32,
-    filters: &Filters,
-    begin: Begin<'_>,
-    uid: u32,
-    missing: Vec<Missing>,
-) {
-    let failed = match enter(parts, root, slot, filters, begin, uid, missing) {
-        Ok(()) => return,
-        Err(failed) => failed,
+/// Returns in the worker of a cell that goes on with a zygote's image, at the start message;
+/// otherwise never.
+pub fn run(cell: NewCell<'_>) {
+    let status = cell.fds.status.as_fd();
+    let Err(failed) = enter(cell) else {
+        return;
     };
-    let message = Status::Failed(failed).to_bytes();
-    let _ = wire::send(parts.status.as_fd(), &message, &[]);
+    let message = codec::to_bytes(&Status::Failed(failed));
+    let _ = wire::send(status, &message, &[]);
     sys::exit_now(1);
 }
 
-fn enter(
-    parts: &CellParts,
-    root: &Root,
-    slot: u32,
-    filters: &Filters,
-    begin: Begin<'_>,
-    uid: u32,
-    mut missing: Vec<Missing>,
-) -> Result<(), Failed> {
+fn enter(cell: NewCell<'_>) -> Result<(), Failed> {
+    let NewCell {
+        fds,
+        root,
+        slot,
+        uid,
+        filters,
+        begin,
+        mut missing,
+    } = cell;
     step("mapping ids", || {
         ids::map(root.host_proc.as_fd(), "self", [65534, uid, uid], 1)?;
         ids::become_nobody()
@@ -129,15 +144,13 @@ fn enter(
             Signal::KILL,
         ))?)
     })?;
-    let policy = step("reading the spec", || {
-        Policy::from_memory_file(parts.spec.try_clone()?)
-    })?;
+    let policy: Policy = step("reading the spec", || codec::from_memory_file(&fds.policy))?;
     mounts::build(root, slot, &policy.limits, &mut missing)?;
     // After the mounts, whose structures are ours and the same for every cell; before
     // anything whose size the program chooses.
-    step("joining the control groups", || join_groups(parts))?;
-    // Not by clone: the namespace must start at the group just joined, or
-    // /proc/self/cgroup would show the way from the spawner's to it.
+    step("joining the cgroups", || join_cgroups(&fds.cgroup_files))?;
+    // Not by clone: the namespace must start at the cgroup just joined, or
+    // /proc/self/cgroup would show the path from the spawner's to it.
     note(
         &mut missing,
         Wall::CgroupNamespace,
@@ -153,10 +166,12 @@ fn enter(
     })?;
     let has_proc = missing.iter().all(|m| m.wall != Wall::Proc);
     let folders = step("opening the workspace", || {
-        open_folders(filters.grouped, has_proc)
+        open_folders(filters.has_cgroups, has_proc)
     })?;
-    let door = match policy.listen {
-        Some(port) => Some(step("opening the way out", || door::open(port, &missing))?),
+    let listener = match policy.listen {
+        Some(port) => Some(step("opening the loopback listener", || {
+            listener::open(port, &missing)
+        })?),
         None => None,
     };
     if missing.iter().all(|m| m.wall != Wall::Hostname) {
@@ -165,27 +180,27 @@ fn enter(
         })?;
     }
     step("setting limits", || limits::apply(&policy.limits))?;
-    if !filters.grouped {
+    if !filters.has_cgroups {
         step("pinning to processors", || limits::pin(policy.limits.cpus))?;
     }
     step("reporting", || {
-        let message = Status::Ready { missing }.to_bytes();
-        let fds: Vec<_> = door.iter().chain(&folders).map(AsFd::as_fd).collect();
-        wire::send(parts.status.as_fd(), &message, &fds)
+        let message = codec::to_bytes(&Status::Ready { missing });
+        let sent: Vec<_> = listener.iter().chain(&folders).map(AsFd::as_fd).collect();
+        wire::send(fds.status.as_fd(), &message, &sent)
     })?;
-    drop((folders, door));
+    drop((folders, listener));
     step("taking the standard streams", || {
-        for (number, stream) in (0..).zip(&parts.stdio) {
+        for (number, stream) in (0..).zip(&fds.stdio) {
             sys::dup_as(stream.as_fd(), number)?;
         }
         Ok(())
     })?;
     let engine = step(ENGINE_STEP, || engine(&policy, root))?;
     // The standard streams, the status socket, and what tells of the spawner's end.
-    let mut keep = vec![0, 1, 2, parts.status.as_raw_fd(), root.lifeline.as_raw_fd()];
+    let mut keep = vec![0, 1, 2, fds.status.as_raw_fd(), root.lifeline.as_raw_fd()];
     keep.extend(engine.map(|file| file.as_raw_fd()));
-    if let Begin::Wait(successor) = begin {
-        keep.push(successor.library.as_raw_fd());
+    if let Begin::Prestart(runtime) = begin {
+        keep.push(runtime.library.as_raw_fd());
     }
     step("closing inherited files", || sys::close_all_but(&keep))?;
     // From here on nothing may need a capability.
@@ -207,110 +222,41 @@ fn enter(
     let writable: Vec<PathBuf> = writable.map(|mount| mount.path()).collect();
     let signals = step("watching the program", sys::child_signals)?;
     match step("forking", sys::fork)? {
-        Forked::Child => start(&policy, engine, &writable, &parts.status, filters, begin),
+        Forked::Child => worker::start(Worker {
+            policy: &policy,
+            engine,
+            writable: &writable,
+            status: &fds.status,
+            filters,
+            begin,
+        }),
         Forked::Parent { pid } => {
             step("letting go of the streams", || {
                 sys::close_range(0, 2, false)?;
                 match begin {
-                    Begin::Wait(successor) => {
-                        let library = successor.library.as_raw_fd();
+                    Begin::Prestart(runtime) => {
+                        let library = runtime.library.as_raw_fd();
                         sys::close_range(library, library, false)
                     }
-                    Begin::Exec | Begin::Image(_) => Ok(()),
+                    Begin::Exec | Begin::Clone(_) => Ok(()),
                 }
             })?;
             step("filtering init's system calls", || {
                 seccomp::install(&filters.init)
             })?;
-            let lifelines = [parts.status.as_fd(), root.lifeline.as_fd()];
-            match reaper::watch(pid, lifelines, signals.as_fd(), filters.grouped)? {}
+            let reaper = Reaper {
+                program: pid,
+                status: fds.status.as_fd(),
+                spawner: root.lifeline.as_fd(),
+                signals: signals.as_fd(),
+                has_cgroups: filters.has_cgroups,
+            };
+            match step("watching the program", || reaper.run())? {}
         }
     }
 }
 
-/// The worker's part: the last walls, the word to go, and the program.
-fn start(
-    policy: &Policy,
-    engine: Option<BorrowedFd<'_>>,
-    writable: &[PathBuf],
-    status: &OwnedFd,
-    filters: &Filters,
-    begin: Begin<'_>,
-) -> Result<(), Failed> {
-    let hooks = begin.hooks();
-    step("starting a session", || {
-        rustix::process::setsid()?;
-        rustix::process::umask(Mode::from_raw_mode(0o022));
-        match hooks {
-            // The runtime has its own handlers already.
-            Some(_) => sys::unblock_signals(),
-            None => sys::reset_signals(),
-        }
-    })?;
-    let argv = step("reading the arguments", || c_strings(&policy.argv))?;
-    let env = step("reading the environment", || c_strings(&policy.env))?;
-    let prepared = match begin {
-        Begin::Wait(successor) => Some(step("preparing the runtime", || {
-            sys::close_range(3, libc::c_int::MAX, true)?;
-            Ok((successor, spawner::wait::prepare(successor, status)?))
-        })?),
-        Begin::Exec | Begin::Image(_) => None,
-    };
-    let landlock = step("restricting file access", || {
-        landlock::restrict(engine, writable)
-    })?;
-    // SECURITY: seccomp goes last of all. The steps above need system calls that
-    // the filter denies, and a filter laid earlier would have to allow them to the
-    // program too.
-    let seccomp = match seccomp::install(&filters.cell) {
-        Ok(()) => true,
-        Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => false,
-        Err(error) => return step("filtering system calls", || Err(error)),
-    };
-    if let Some((successor, (task, _status))) = &prepared {
-        return step("starting the runtime", || {
-            spawner::wait::exec(successor, task, landlock, seccomp)
-        });
-    }
-    if let Some(hooks) = hooks {
-        step("waking the runtime", || {
-            // Init's own is not the program's: an exec would have set it back too.
-            rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
-            (hooks.child)(policy.waits)
-        })?;
-    }
-    let word = step("waiting for the word to go", || {
-        let message = Status::Locked { landlock, seccomp }.to_bytes();
-        wire::send(status.as_fd(), &message, &[])?;
-        // Mostly it is there already: the server says beforehand what it asks for.
-        let go = wire::receive(status.as_fd(), RecvFlags::empty())?;
-        match go.as_ref().map(|go| Go::word(&go.bytes, landlock, seccomp)) {
-            Some(Some(word)) => Ok(word.to_vec()),
-            _ => sys::exit_now(0),
-        }
-    })?;
-    if let Some(hooks) = hooks.filter(|_| !word.is_empty()) {
-        step("preparing the runtime", || (hooks.go)(&word))?;
-    }
-    step("closing files", || {
-        sys::close_range(3, libc::c_int::MAX, hooks.is_none())
-    })?;
-    if hooks.is_some() {
-        return Ok(());
-    }
-    let path = argv.first().ok_or_else(|| Failed {
-        step: "finding the program".to_owned(),
-        errno: libc::EINVAL,
-    })?;
-    step("starting the program", || {
-        Err(match engine {
-            Some(file) => sys::exec_file(file, &argv, &env),
-            None => sys::exec(path, &argv, &env),
-        })
-    })
-}
-
-/// Our own binary, for a cell whose program it is. Any other has no descriptor of it.
+/// Our own binary, for a cell whose program it is. Any other has no file descriptor of it.
 fn engine<'a>(policy: &Policy, root: &'a Root) -> io::Result<Option<BorrowedFd<'a>>> {
     if policy.argv.first().is_none_or(|first| first != ENGINE) {
         return Ok(None);
@@ -320,21 +266,22 @@ fn engine<'a>(policy: &Policy, root: &'a Root) -> io::Result<Option<BorrowedFd<'
     found.map(Some).ok_or_else(gone)
 }
 
-fn join_groups(parts: &CellParts) -> io::Result<()> {
-    for group in &parts.join {
-        rustix::io::write(group, b"0")?;
+fn join_cgroups(files: &[OwnedFd]) -> io::Result<()> {
+    for file in files {
+        rustix::io::write(file, b"0")?;
     }
     Ok(())
 }
 
-/// What the server fills and collects from; and what it watches if no group counts for it.
-fn open_folders(grouped: bool, has_proc: bool) -> io::Result<Vec<OwnedFd>> {
+/// What the server fills and collects from; and what it reads the cell's usage from, if no
+/// cgroup counts for it.
+fn open_folders(has_cgroups: bool, has_proc: bool) -> io::Result<Vec<OwnedFd>> {
     let open = |path: &&str| {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(rustix::fs::open(*path, flags, Mode::empty())?)
     };
     rustix::fs::mkdir("/workspace/.home", Mode::from_raw_mode(0o755))?;
-    let folders = match (grouped, has_proc) {
+    let folders = match (has_cgroups, has_proc) {
         (true, _) => &["/workspace"][..],
         (false, false) => &["/workspace", "/tmp", "/dev/shm"],
         (false, true) => &["/workspace", "/tmp", "/dev/shm", "/proc"],
@@ -342,7 +289,7 @@ fn open_folders(grouped: bool, has_proc: bool) -> io::Result<Vec<OwnedFd>> {
     folders.iter().map(open).collect()
 }
 
-pub fn c_strings(list: &[std::ffi::OsString]) -> io::Result<Vec<CString>> {
+pub fn c_strings(list: &[OsString]) -> io::Result<Vec<CString>> {
     list.iter()
         .map(|text| Ok(CString::new(text.as_bytes())?))
         .collect()

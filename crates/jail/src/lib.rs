@@ -1,36 +1,42 @@
 //! The sandbox: it makes cells and knows nothing of languages, MCP or sessions.
 //!
 //! Three processes run code of this crate. The *server* holds a [`Host`] and one
-//! [`Jail`] for each view of it ([`spawn`]); the *spawner* ([`spawner`]) makes
-//! cells; the *init* of each cell ([`init`]) builds its walls and starts the
-//! program. All three are the same binary: [`hook`] must be the first thing that
-//! `main` calls.
+//! [`Jail`] for each view of it; the *spawner* ([`spawner`]) makes cells; the
+//! *init* of each cell ([`init`]) builds its walls and starts the program. All three
+//! are the same binary: [`hook`] must be the first thing that `main` calls. A
+//! runtime that is started before its program is known ([`prestart`]) runs some of
+//! it too, in a library that is not ours.
 
 use std::ffi::CStr;
 
+mod cell;
 pub mod cgroup;
+mod codec;
 mod error;
+mod host;
 pub mod init;
-mod keeper;
+mod jail;
+mod lease;
 mod policy;
+pub mod prestart;
+mod proc_usage;
 mod slots;
-mod spawn;
 mod spawner;
 pub mod spec;
+mod supervisor;
 pub mod sys;
-mod watcher;
 mod wire;
-#[cfg(feature = "zygote")]
-mod zygote;
 
+pub use cell::{Cell, Event};
 pub use error::{Failed, JailError};
+pub use host::Host;
+pub use jail::Jail;
 pub use policy::{Access, ENGINE, Limits, Mount, Policy, Tree, View, Zygote};
-pub use spawn::{Cell, Event, Host, Jail};
-pub use spec::{Exit, Go, Missing, Wall};
+pub use spec::{Exit, Missing, Wall, WorkerWalls};
 
 /// Becomes a spawner if this process was started as one; else returns.
 pub fn hook() {
-    if sys::first_words()[0] == keeper::SPAWNER {
+    if sys::command_line_start()[0] == supervisor::NAME {
         spawner::main();
     }
 }
@@ -39,7 +45,7 @@ pub fn hook() {
 /// finds a spawner that starts already. For a process that has one thread and knows nothing yet.
 pub fn hook_early(early: &CStr) {
     hook();
-    if sys::first_words()[1] == early {
-        spawn::launch_early();
+    if sys::command_line_start()[1] == early {
+        host::launch_early();
     }
 }

@@ -71,7 +71,7 @@ pub struct Zygote {
 }
 
 /// One cell's program: what to start and within which limits.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
     /// The program and its arguments; the first is an absolute path inside the cell,
     /// or [`ENGINE`]. Nothing in a cell of a zygote.
@@ -79,11 +79,12 @@ pub struct Policy {
     /// The whole environment as `NAME=value`; nothing is inherited.
     pub env: Vec<OsString>,
     pub limits: Limits,
-    /// A port of the cell's own loopback at which the server listens: the one way out,
-    /// [`Cell::take_door`](crate::Cell::take_door). Needs a network namespace.
+    /// A port of the cell's own loopback at which the server listens, and all that the cell can
+    /// reach: [`Cell::take_listener`](crate::Cell::take_listener). Needs a network namespace.
     pub listen: Option<u16>,
-    /// Whether its program is yet to come, so that a zygote's image may rehearse meanwhile.
-    pub waits: bool,
+    /// Whether its program is not known yet, so that there is time for a zygote's clone to
+    /// prepare for it.
+    pub prestarted: bool,
 }
 
 /// How much a cell may use. Sizes are bytes.

@@ -1,7 +1,7 @@
 //! The slots of this server: one for each cell that can exist at a time.
 //!
 //! A slot stands for what cannot be shared between two cells at once: a host
-//! uid, a network namespace, a control group.
+//! uid, a network namespace, a cgroup.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -53,11 +53,11 @@ pub struct Slots(Mutex<Vec<Slot>>);
 struct Slot {
     taken: bool,
     /// Kept from cell to cell: making one costs more than the whole rest.
-    group: Option<Group>,
+    cgroup: Option<Group>,
 }
 
 impl Slots {
-    /// Takes the lowest free slot, with the control group it had last.
+    /// Takes the lowest free slot, with the cgroup it had last.
     pub fn take(&self) -> Option<(u32, Option<Group>)> {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let free = match slots.iter().position(|slot| !slot.taken) {
@@ -69,24 +69,27 @@ impl Slots {
             None => return None,
         };
         slots[free].taken = true;
-        Some((free as u32, slots[free].group.take()))
+        Some((free as u32, slots[free].cgroup.take()))
     }
 
-    pub fn give_back(&self, slot: u32, group: Option<Group>) {
+    pub fn give_back(&self, slot: u32, cgroup: Option<Group>) {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         slots[slot as usize] = Slot {
             taken: false,
-            group,
+            cgroup,
         };
     }
 
-    /// Removes every control group that no cell uses; whether none is left.
-    pub fn remove_groups(&self) -> bool {
+    /// Removes every cgroup that no cell uses; whether none is left.
+    pub fn remove_cgroups(&self) -> bool {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = true;
         for slot in slots.iter_mut() {
             all &= !slot.taken;
-            all &= slot.group.take().is_none_or(|group| group.remove().is_ok());
+            all &= slot
+                .cgroup
+                .take()
+                .is_none_or(|cgroup| cgroup.remove().is_ok());
         }
         all
     }

@@ -28,7 +28,7 @@ impl ZygoteMaker {
     /// Asks for a cell, with its streams. One that is made in advance may rehearse meanwhile.
     pub async fn spawn(&self, in_advance: bool) -> Result<(AsyncCell, Streams), CellError> {
         let policy = Policy {
-            waits: in_advance,
+            prestarted: in_advance,
             ..self.policy.clone()
         };
         AsyncCell::spawn(self.jail.clone(), &policy, self.has_input).await

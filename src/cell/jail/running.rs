@@ -90,7 +90,7 @@ impl Cell for JailCell {
     }
 
     fn take_listener(&mut self) -> Option<OwnedFd> {
-        self.cell.inner.take_door()
+        self.cell.inner.take_listener()
     }
 
     fn usage(&self) -> Usage {

@@ -181,9 +181,9 @@ impl Program<'_> {
             cell.inner.close_folders();
         }
         if self.launch.loopback.is_none() {
-            drop(cell.inner.take_door());
+            drop(cell.inner.take_listener());
         }
-        Ok(cell.inner.go(self.requirement.go(), prelude))
+        Ok(cell.inner.start(self.requirement.worker_walls(), prelude))
     }
 
     fn check(&self, isolation: &Isolation) -> Result<(), CellError> {

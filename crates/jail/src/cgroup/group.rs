@@ -1,4 +1,4 @@
-//! One slot's group: its limits, the way into it, and its end.
+//! One slot's cgroup: its limits, how a cell joins it, and its end.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -19,8 +19,9 @@ pub struct Group {
     pub(super) memory: PathBuf,
     pub(super) pids: PathBuf,
     pub(super) cpu: Option<PathBuf>,
-    entrances: Vec<File>,
-    /// Version 2's directory, to be born in.
+    /// The kernel's files that a process joins by.
+    join_files: Vec<File>,
+    /// Version 2's directory, to clone a cell into.
     directory: Option<OwnedFd>,
     pub(super) counters: Counters,
     pub(super) before: Mutex<Before>,
@@ -49,7 +50,7 @@ impl Group {
             memory: place(&homes.memory),
             pids: place(&homes.pids),
             cpu: homes.cpu.as_ref().map(place),
-            entrances: Vec::new(),
+            join_files: Vec::new(),
             directory: None,
             counters: Counters::default(),
             before: Mutex::default(),
@@ -70,15 +71,15 @@ impl Group {
         for directory in self.directories() {
             unused &= make(directory)?;
         }
-        let entrance = |directory: &Path| {
+        let open = |directory: &Path| {
             OpenOptions::new()
                 .write(true)
-                .open(directory.join(self.entrance()))
+                .open(directory.join(self.join_file()))
         };
-        self.entrances = self
+        self.join_files = self
             .directories()
             .into_iter()
-            .map(entrance)
+            .map(open)
             .collect::<io::Result<_>>()?;
         if self.mode == Mode::V2 {
             self.directory = Some(unified::directory(&self.memory)?);
@@ -151,16 +152,16 @@ impl Group {
         }
     }
 
-    /// The ways in: a process with one thread that writes `0` to each has joined.
-    pub fn join(&self) -> Vec<BorrowedFd<'_>> {
-        self.entrances.iter().map(AsFd::as_fd).collect()
+    /// The files to join by: a process with one thread that writes `0` to each has joined.
+    pub fn join_files(&self) -> Vec<BorrowedFd<'_>> {
+        self.join_files.iter().map(AsFd::as_fd).collect()
     }
 
-    /// The group itself, for `clone3` to start a cell in, where the kernel can do that.
+    /// The cgroup's directory, for `clone3` to start a cell in, where the kernel can do that.
     ///
-    /// The better way in: joining version 2 by writing waits for an RCU grace
-    /// period, 5 to 18 ms if nothing moved shortly before. Being born there does not.
-    pub fn birthplace(&self) -> Option<BorrowedFd<'_>> {
+    /// It is faster than joining: to join version 2 by writing waits for an RCU grace
+    /// period, 5 to 18 ms if nothing moved shortly before. A clone into it does not.
+    pub fn directory(&self) -> Option<BorrowedFd<'_>> {
         self.directory.as_ref().map(AsFd::as_fd)
     }
 
@@ -202,7 +203,7 @@ impl Group {
     /// Moving a process waits for an RCU grace period, 5 to 13 ms, to hold all
     /// its threads still. Version 1's `tasks` moves one thread, and the kernel
     /// then skips the wait; for a process with one thread that is the same move.
-    fn entrance(&self) -> &'static str {
+    fn join_file(&self) -> &'static str {
         self.name("cgroup.procs", "tasks")
     }
 

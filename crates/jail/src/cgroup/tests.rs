@@ -310,10 +310,10 @@ fn run_in(group: &Group, what: &str) -> ExitStatus {
 /// Starts [`program`] in the group: a shell joins through its first descriptors.
 fn start_in(group: &Group, what: &str) -> Child {
     let mut ways = group
-        .join()
+        .join_files()
         .into_iter()
         .map(|way| Stdio::from(way.try_clone_to_owned().unwrap()));
-    let count = group.join().len();
+    let count = group.join_files().len();
     let mut next = || ways.next().unwrap_or_else(Stdio::null);
     let join: String = (0..count)
         .map(|way| format!("echo 0 >&{way} && "))

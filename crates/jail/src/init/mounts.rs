@@ -91,9 +91,9 @@ fn mount_proc(root: &Root, slot: u32) -> io::Result<()> {
     for mask in &root.masks {
         mount_bind(&mask.source, &mask.target)?;
     }
-    let facts = Path::new("/mask/facts").join(slot.to_string());
-    for name in masks::FACTS {
-        mount_bind(facts.join(name), proc.join(name))?;
+    let files = Path::new("/mask/facts").join(slot.to_string());
+    for name in masks::REPLACED {
+        mount_bind(files.join(name), proc.join(name))?;
     }
     Ok(())
 }

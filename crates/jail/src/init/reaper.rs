@@ -1,4 +1,4 @@
-//! The rest of pid 1's life: reap, report the program's end, and go.
+//! The reaper: the rest of pid 1's life. It reaps, reports the program's end, and goes.
 //!
 //! The server ends it when the program has ended; it ends by itself when the server or the spawner is
 //! gone. The kernel then ends everything else in the cell.
@@ -10,23 +10,30 @@ use std::os::fd::BorrowedFd;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{CWD, Mode, OFlags};
 
-use crate::error::{Failed, step};
+use crate::codec;
 use crate::spec::{Exit, Status};
 use crate::sys;
 use crate::wire;
 
-pub fn watch(
-    program: libc::pid_t,
-    [status, spawner]: [BorrowedFd<'_>; 2],
-    signals: BorrowedFd<'_>,
-    is_grouped: bool,
-) -> Result<Infallible, Failed> {
-    step("watching the program", || {
+/// What pid 1 has left to do, and to do it with.
+pub struct Reaper<'a> {
+    pub program: libc::pid_t,
+    /// The socket to the server: its end is the server's.
+    pub status: BorrowedFd<'a>,
+    /// The pipe whose end is the spawner's.
+    pub spawner: BorrowedFd<'a>,
+    /// Readable when a child has ended.
+    pub signals: BorrowedFd<'a>,
+    pub has_cgroups: bool,
+}
+
+impl Reaper<'_> {
+    pub fn run(&self) -> io::Result<Infallible> {
         loop {
             let mut fds = [
-                PollFd::new(&status, PollFlags::RDHUP),
-                PollFd::new(&spawner, PollFlags::IN),
-                PollFd::new(&signals, PollFlags::IN),
+                PollFd::new(&self.status, PollFlags::RDHUP),
+                PollFd::new(&self.spawner, PollFlags::IN),
+                PollFd::new(&self.signals, PollFlags::IN),
             ];
             match poll(&mut fds, None) {
                 Err(rustix::io::Errno::INTR) => continue,
@@ -36,32 +43,37 @@ pub fn watch(
             if fds[..2].iter().any(|fd| fd.revents().intersects(gone)) {
                 sys::exit_now(0);
             }
-            drain(signals);
+            drain(self.signals);
             while let Some(ended) = sys::reap()? {
-                if ended.pid == program {
-                    let exit = Exit {
-                        status: ended.status,
-                        cpu_micros: ended.cpu_micros,
-                        max_rss: ended.max_rss,
-                        left: match () {
-                            () if is_alone() => 0,
-                            // The group counts them.
-                            () if is_grouped => 1,
-                            () => count_processes(),
-                        },
-                    };
-                    wire::send(status, &Status::Exited(exit).to_bytes(), &[])?;
-                    // The server ends us. Until then it has this processor for its answer.
-                    let mut fds = [
-                        PollFd::new(&status, PollFlags::RDHUP),
-                        PollFd::new(&spawner, PollFlags::IN),
-                    ];
-                    while let Err(rustix::io::Errno::INTR) = poll(&mut fds, None) {}
-                    sys::exit_now(0);
+                if ended.pid == self.program {
+                    self.report(&ended)?;
                 }
             }
         }
-    })
+    }
+
+    /// Tells how the program ended, and waits for the server to end the cell. Until then
+    /// the server has this processor for its answer.
+    fn report(&self, ended: &sys::Ended) -> io::Result<Infallible> {
+        let exit = Exit {
+            status: ended.status,
+            cpu_micros: ended.cpu_micros,
+            max_rss: ended.max_rss,
+            left: match () {
+                () if is_alone() => 0,
+                // The cgroup counts them.
+                () if self.has_cgroups => 1,
+                () => count_processes(),
+            },
+        };
+        wire::send(self.status, &codec::to_bytes(&Status::Exited(exit)), &[])?;
+        let mut fds = [
+            PollFd::new(&self.status, PollFlags::RDHUP),
+            PollFd::new(&self.spawner, PollFlags::IN),
+        ];
+        while let Err(rustix::io::Errno::INTR) = poll(&mut fds, None) {}
+        sys::exit_now(0);
+    }
 }
 
 fn drain(signals: BorrowedFd<'_>) {

@@ -1,42 +1,46 @@
-//! How a spawner goes on as a runtime that makes cells of itself.
+//! How a spawner becomes a runtime that makes cells of itself: a zygote.
 //!
-//! The spawner has built its root and moved in. It lays the runtime's own view of
-//! the trees there, writes down what it knows, and execs the runtime with our
-//! library in front of its libc; [`receive`] takes up the work inside of it.
+//! The spawner has built its root and moved in. It mounts the runtime's own view of the trees
+//! there, writes down what it knows ([`Handoff`]) and execs the runtime with the library in
+//! front of its libc, which goes on as the same spawner ([`ZygoteSpawner`]).
 
-use std::ffi::OsString;
+use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use rustix::mount::mount_bind_recursive;
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::root::Root;
-use super::wait::{describe, environment};
-use super::{Spawner, Successor};
+use super::masks::Mask;
+use super::root::{Granted, Root, Shown};
+use super::{Spawner, give_up};
+use crate::codec::{self, fields, garbled, read_memory_file};
 use crate::error::{Failed, step};
-use crate::spec::codec::{Writer, garbled, read_memory_file};
+use crate::init::{Filters, Hooks, c_strings};
+use crate::prestart::{Inherited, RoleSpec, Runtime, TaskSpec, environment};
+use crate::spec::Missing;
 use crate::sys;
 
-#[cfg(feature = "zygote")]
-pub use inside::{Place, Task, receive};
-
 const LIBRARY: &str = "/zygote.so";
-pub const WORKSPACE: &str = "/workspace";
+const WORKSPACE: &str = "/workspace";
 
 /// Becomes the runtime. Returns only if that failed.
-pub fn exec(spawner: &Spawner, control: &OwnedFd, successor: &Successor) -> Failed {
-    let zygote = &successor.zygote;
+pub fn exec(spawner: &Spawner, control: &OwnedFd, runtime: &Runtime) -> Failed {
+    let zygote = &runtime.zygote;
     let prepared = step("preparing the zygote's root", || {
-        furnish(&spawner.root, &zygote.script, &successor.library)
+        mount_view(&spawner.root, &zygote.script, &runtime.library)
     });
     let started = prepared.and_then(|()| {
         let task = step("writing the zygote's task", || {
-            write(spawner, control, successor)
+            let task = TaskSpec {
+                zygote: zygote.clone(),
+                role: RoleSpec::Spawner(Handoff::new(spawner, control)?),
+            };
+            Inherited::leave(&codec::to_memory_file(&task)?, ABOVE_STREAMS)
         })?;
         step("setting the zygote's streams", || {
             // Its cells have its signals too, and not those that our starter ignored.
@@ -44,8 +48,8 @@ pub fn exec(spawner: &Spawner, control: &OwnedFd, successor: &Successor) -> Fail
             take_streams(zygote.has_input)
         })?;
         step("starting the zygote", || {
-            let argv = super::init::c_strings(&zygote.argv)?;
-            let env = environment(&zygote.env, LIBRARY, task)?;
+            let argv = c_strings(&zygote.argv)?;
+            let env = environment(&zygote.env, LIBRARY, task.number())?;
             let path = argv.first().ok_or(io::ErrorKind::InvalidInput)?;
             Err(sys::exec(path, &argv, &env))
         })
@@ -56,9 +60,9 @@ pub fn exec(spawner: &Spawner, control: &OwnedFd, successor: &Successor) -> Fail
     }
 }
 
-/// Shows the trees at the places where cells see them: paths of what the runtime has
-/// mapped are told by this root for ever.
-fn furnish(root: &Root, script: &OsString, library: &OwnedFd) -> io::Result<()> {
+/// Mounts the trees where cells see them: /proc tells the paths of what the runtime has
+/// mapped by this root, for as long as its memory lives.
+fn mount_view(root: &Root, script: &OsStr, library: &OwnedFd) -> io::Result<()> {
     for entry in fs::read_dir("/cell")? {
         let entry = entry?;
         if entry.file_type()?.is_symlink() {
@@ -71,20 +75,20 @@ fn furnish(root: &Root, script: &OsString, library: &OwnedFd) -> io::Result<()> 
     symlink("cell/etc", "/etc")?;
     symlink("cell/dev", "/dev")?;
     for tree in &root.trees {
-        let place = tree.target.strip_prefix("/cell").map_err(|_| garbled())?;
-        let place = Path::new("/").join(place);
-        fs::create_dir_all(&place)?;
-        mount_bind_recursive(Path::new("/host").join(&tree.name), &place)?;
+        let path = tree.target.strip_prefix("/cell").map_err(|_| garbled())?;
+        let path = Path::new("/").join(path);
+        fs::create_dir_all(&path)?;
+        mount_bind_recursive(Path::new("/host").join(&tree.name), &path)?;
     }
     // The runtime asks where its program lies before it opens it.
     fs::create_dir_all(WORKSPACE)?;
     fs::write(Path::new(WORKSPACE).join(script), "")?;
-    fs::write(LIBRARY, read_memory_file(library.try_clone()?)?)?;
+    fs::write(LIBRARY, read_memory_file(library)?)?;
     fs::set_permissions(LIBRARY, fs::Permissions::from_mode(0o755))?;
     Ok(rustix::process::chdir(WORKSPACE)?)
 }
 
-/// Streams of the kinds that its cells have: the runtime looks at them once.
+/// Standard streams of the kinds that its cells have: a runtime looks at them once.
 fn take_streams(has_input: bool) -> io::Result<()> {
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
     match has_input {
@@ -93,197 +97,185 @@ fn take_streams(has_input: bool) -> io::Result<()> {
     }
     sys::dup_as(writer.as_fd(), 1)?;
     sys::dup_as(writer.as_fd(), 2)?;
-    // With nobody at its other end a pipe would answer with a signal.
+    // A pipe that nobody can read from answers a write with a signal.
     sys::keep_on_exec(reader.as_fd())?;
     std::mem::forget(reader);
     Ok(())
 }
 
-fn write(spawner: &Spawner, control: &OwnedFd, successor: &Successor) -> io::Result<RawFd> {
-    let mut out = Writer::new();
-    describe(&mut out, &successor.zygote);
-    let root = &spawner.root;
-    for fd in [control, &root.host_proc, &root.lifeline, &root.alive] {
-        pass(&mut out, fd)?;
-    }
-    out.number(spawner.networks.contains_key(&0).into());
-    if let Some(network) = spawner.networks.get(&0) {
-        pass(&mut out, network)?;
-    }
-    let is_laid = root.overlaid.get(&0).is_some_and(Result::is_ok);
-    out.number(is_laid.into());
-    out.number(spawner.has_range.into());
-    out.number(spawner.filters.grouped.into());
-    out.number(spawner.missing.len() as u64);
-    spawner
-        .missing
-        .iter()
-        .for_each(|missing| missing.write(&mut out));
-    out.number(root.trees.len() as u64);
-    for tree in &root.trees {
-        out.bytes(tree.name.as_bytes());
-        out.bytes(tree.target.as_os_str().as_bytes());
-    }
-    out.number(root.mounts.len() as u64);
-    for mount in &root.mounts {
-        out.bytes(mount.name.as_bytes());
-        out.bytes(mount.target.as_os_str().as_bytes());
-        mount.access.write(&mut out);
-    }
-    out.number(root.masks.len() as u64);
-    for mask in &root.masks {
-        out.bytes(mask.source.as_os_str().as_bytes());
-        out.bytes(mask.target.as_os_str().as_bytes());
-    }
-    out.bytes(root.processor.as_bytes());
-    out.bytes(root.kernel.as_bytes());
-    let task = out.into_memory_file()?;
-    sys::keep_on_exec(task.as_fd())?;
-    let number = task.as_raw_fd();
-    std::mem::forget(task);
-    Ok(number)
+const ABOVE_STREAMS: i32 = 3;
+
+/// A [`ZygoteSpawner`] on its way through an exec.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Handoff {
+    control: Inherited,
+    host_proc: Inherited,
+    lifeline: Inherited,
+    alive: Inherited,
+    /// The network namespace of the first slot, which we are in.
+    network: Option<Inherited>,
+    /// Whether the first slot has its overlays.
+    has_overlays: bool,
+    has_range: bool,
+    has_cgroups: bool,
+    missing: Vec<Missing>,
+    trees: Vec<Shown>,
+    mounts: Vec<Granted>,
+    masks: Vec<Mask>,
+    processor: String,
+    kernel: String,
 }
 
-/// Leaves a copy of `fd` open for the runtime, above its standard streams.
-fn pass(out: &mut Writer, fd: &OwnedFd) -> io::Result<()> {
-    let copy = rustix::io::fcntl_dupfd_cloexec(fd, 3)?;
-    sys::keep_on_exec(copy.as_fd())?;
-    out.number(copy.as_raw_fd() as u64);
-    std::mem::forget(copy);
-    Ok(())
-}
+fields!(Handoff {
+    control,
+    host_proc,
+    lifeline,
+    alive,
+    network,
+    has_overlays,
+    has_range,
+    has_cgroups,
+    missing,
+    trees,
+    mounts,
+    masks,
+    processor,
+    kernel,
+});
+fields!(Shown { name, target });
+fields!(Granted {
+    name,
+    target,
+    access,
+});
+fields!(Mask { source, target });
 
-/// The other side, in the runtime.
-#[cfg(feature = "zygote")]
-mod inside {
-    use std::collections::HashMap;
-
-    use super::super::masks::Mask;
-    use super::super::root::{Granted, Shown};
-    use super::*;
-    use crate::init::Filters;
-    use crate::policy::Access;
-    use crate::spec::Missing;
-    use crate::spec::codec::Reader;
-
-    /// What the library finds when it looks at its task.
-    pub struct Task {
-        pub place: Place,
-        pub env: Vec<OsString>,
-        /// The program's name in the workspace.
-        pub script: OsString,
-        pub first: String,
-        pub warm: String,
-        pub fork: String,
-        pub leave: String,
+impl Handoff {
+    fn new(spawner: &Spawner, control: &OwnedFd) -> io::Result<Self> {
+        let root = &spawner.root;
+        let leave = |fd: &OwnedFd| Inherited::leave(fd, ABOVE_STREAMS);
+        Ok(Self {
+            control: leave(control)?,
+            host_proc: leave(&root.host_proc)?,
+            lifeline: leave(&root.lifeline)?,
+            alive: leave(&root.alive)?,
+            network: spawner.networks.get(&0).map(leave).transpose()?,
+            has_overlays: root.overlaid.get(&0).is_some_and(Result::is_ok),
+            has_range: spawner.has_range,
+            has_cgroups: spawner.filters.has_cgroups,
+            missing: spawner.missing.clone(),
+            trees: root.trees.clone(),
+            mounts: root.mounts.clone(),
+            masks: root.masks.clone(),
+            processor: root.processor.clone(),
+            kernel: root.kernel.clone(),
+        })
     }
 
-    /// Where the runtime was started.
-    pub enum Place {
-        /// In a spawner's stead: it makes cells of itself.
-        Zygote(Box<Spawner>, OwnedFd),
-        /// In a cell, with these walls, whose server waits to hear of it.
-        Cell {
-            status: OwnedFd,
-            landlock: u8,
-            seccomp: bool,
-        },
-    }
-
-    /// Takes the task that `descriptor` holds, in the runtime.
-    #[cfg_attr(
-        not(feature = "zygote"),
-        expect(dead_code, reason = "the library's part")
-    )]
-    pub fn receive(descriptor: RawFd) -> io::Result<Task> {
-        let bytes = read_memory_file(sys::take_descriptor(descriptor)?)?;
-        let mut input = Reader::new(&bytes)?;
-        let fresh = input.number()? == 1;
-        let task = Task {
-            env: input.list(Reader::text)?,
-            script: input.text()?,
-            first: input.string()?,
-            warm: input.string()?,
-            fork: input.string()?,
-            leave: input.string()?,
-            place: if fresh {
-                Place::Cell {
-                    status: take(&mut input)?,
-                    landlock: u8::try_from(input.number()?).map_err(|_| garbled())?,
-                    seccomp: input.number()? == 1,
-                }
-            } else {
-                let (spawner, control) = receive_spawner(&mut input)?;
-                Place::Zygote(Box::new(spawner), control)
-            },
-        };
-        input.end()?;
-        Ok(task)
-    }
-
-    fn receive_spawner(input: &mut Reader<'_>) -> io::Result<(Spawner, OwnedFd)> {
-        let mut fds = Vec::new();
-        for _ in 0..4 {
-            fds.push(take(input)?);
-        }
-        let [control, host_proc, lifeline, alive] = fds.try_into().map_err(|_| garbled())?;
-        let mut networks = HashMap::new();
-        if input.number()? == 1 {
-            networks.insert(0, take(input)?);
-        }
-        let is_laid = input.number()? == 1;
-        let has_range = input.number()? == 1;
-        let filters = Filters::new(input.number()? == 1);
-        let missing = input.list(Missing::read)?;
+    /// Goes on as the spawner that was handed over.
+    pub fn take(self) -> io::Result<ZygoteSpawner> {
+        let network = self.network.map(Inherited::take).transpose()?;
         let root = Root {
             at: Path::new("/"),
-            host_proc,
-            lifeline,
-            alive,
-            trees: input.list(|input| {
-                Ok(Shown {
-                    name: input.string()?,
-                    target: input.text()?.into(),
-                })
-            })?,
-            mounts: input.list(|input| {
-                Ok(Granted {
-                    name: input.string()?,
-                    target: input.text()?.into(),
-                    access: Access::read(input)?,
-                })
-            })?,
-            overlaid: is_laid.then_some((0, Ok(()))).into_iter().collect(),
-            masks: input.list(|input| {
-                Ok(Mask {
-                    source: input.text()?.into(),
-                    target: input.text()?.into(),
-                })
-            })?,
+            host_proc: self.host_proc.take()?,
+            lifeline: self.lifeline.take()?,
+            alive: self.alive.take()?,
+            trees: self.trees,
+            mounts: self.mounts,
+            overlaid: self
+                .has_overlays
+                .then_some((0, Ok(())))
+                .into_iter()
+                .collect(),
+            masks: self.masks,
             // A zygote's cells go on with its own image.
             engine: None,
-            processor: input.string()?,
-            kernel: input.string()?,
-            facts: HashMap::new(),
+            processor: self.processor,
+            kernel: self.kernel,
+            proc_files: HashMap::new(),
         };
         let spawner = Spawner {
             hooks: None,
             runtime: None,
             root,
-            filters,
-            has_range,
-            networks,
+            filters: Filters::new(self.has_cgroups),
+            has_range: self.has_range,
+            networks: network.map(|network| (0, network)).into_iter().collect(),
             mounts: HashMap::new(),
             inside: 0,
-            missing,
+            missing: self.missing,
         };
-        Ok((spawner, control))
+        Ok(ZygoteSpawner {
+            spawner,
+            control: self.control.take()?,
+        })
+    }
+}
+
+/// The spawner that a pre-started runtime is, as the library in that runtime has it.
+pub struct ZygoteSpawner {
+    spawner: Spawner,
+    control: OwnedFd,
+}
+
+impl ZygoteSpawner {
+    /// The `smaps` of this process. There is no other way to them: the root has no /proc
+    /// that knows us.
+    pub fn own_smaps(&self) -> io::Result<String> {
+        self.spawner.root.own_smaps()
     }
 
-    fn take(input: &mut Reader<'_>) -> io::Result<OwnedFd> {
-        let number = RawFd::try_from(input.number()?).map_err(|_| garbled())?;
-        let fd = sys::take_descriptor(number)?;
-        rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
-        Ok(fd)
+    /// Tells the server why there will be no cells, and ends.
+    pub fn give_up(self, failed: Failed) -> ! {
+        give_up(&self.control, failed)
+    }
+
+    /// Makes cells of this process until the server is gone. Returns in the worker of each
+    /// cell, at its start message, behind all of its walls.
+    pub fn make_cells(mut self, hooks: Hooks) {
+        self.spawner.hooks = Some(hooks);
+        self.spawner.work(&self.control);
+        // The worker's file descriptors are closed already.
+        std::mem::forget(self.control);
+    }
+}
+
+#[cfg(test)]
+impl Handoff {
+    /// One of everything, for tests.
+    pub fn example() -> Self {
+        use crate::policy::Access;
+        use crate::spec::Wall;
+        let [control, host_proc, lifeline, alive, network] =
+            [3, 4, 5, 6, 7].map(Inherited::example);
+        Self {
+            control,
+            host_proc,
+            lifeline,
+            alive,
+            network: Some(network),
+            has_overlays: true,
+            has_range: true,
+            has_cgroups: false,
+            missing: vec![Missing {
+                wall: Wall::Proc,
+                errno: libc::EPERM,
+            }],
+            trees: vec![Shown {
+                name: "t0".to_owned(),
+                target: "/cell/usr".into(),
+            }],
+            mounts: vec![Granted {
+                name: "m0".to_owned(),
+                target: "/cell/data".into(),
+                access: Access::Write,
+            }],
+            masks: vec![Mask {
+                source: "/mask/file".into(),
+                target: "/cell/proc/keys".into(),
+            }],
+            processor: "vendor_id\t: x\n".to_owned(),
+            kernel: "6.1".to_owned(),
+        }
     }
 }

@@ -46,9 +46,10 @@ const HIDDEN: [&str; 37] = [
 ];
 
 /// What shows a cell its own limits instead of the host.
-pub const FACTS: [&str; 6] = ["cpuinfo", "loadavg", "meminfo", "stat", "uptime", "version"];
+pub const REPLACED: [&str; 6] = ["cpuinfo", "loadavg", "meminfo", "stat", "uptime", "version"];
 
-/// One place in a cell's /proc, and what lies over it.
+/// A path in a cell's /proc, and what is bound over it.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mask {
     pub source: PathBuf,
     pub target: PathBuf,

@@ -1,77 +1,74 @@
 use super::*;
+use crate::codec::tests::check;
+use crate::codec::{from_memory_file, to_memory_file};
 
-fn statuses() -> Vec<Status> {
-    let failed = Failed {
+const ALL_WALLS: WorkerWalls = WorkerWalls {
+    landlock: 7,
+    seccomp: true,
+};
+
+#[test]
+fn every_status_survives_the_trip_and_no_damage_panics() {
+    check(&Status::Started);
+    let missing = Wall::ALL.map(|wall| Missing {
+        wall,
+        errno: libc::EPERM,
+    });
+    check(&Status::Ready {
+        missing: missing.to_vec(),
+    });
+    check(&Status::Locked(ALL_WALLS));
+    check(&Status::Failed(Failed {
         step: "mounting the root".to_owned(),
         errno: libc::EPERM,
-    };
-    let missing = vec![Missing {
-        wall: Wall::Proc,
-        errno: libc::EPERM,
-    }];
-    let exit = Exit {
+    }));
+    check(&Status::Exited(Exit {
         status: 9,
         cpu_micros: 12_345,
         max_rss: 1 << 40,
         left: 3,
-    };
-    vec![
-        Status::Started,
-        Status::Ready { missing },
-        Status::Locked {
-            landlock: 7,
-            seccomp: true,
+    }));
+}
+
+#[test]
+fn requests_and_start_messages_survive_the_trip_and_no_damage_panics() {
+    check(&SpawnRequest {
+        slot: 254,
+        machine: Machine {
+            memory: 1 << 40,
+            processors: 3,
         },
-        Status::Failed(failed),
-        Status::Exited(exit),
-    ]
+        has_cgroup_directory: true,
+    });
+    check(&Start {
+        required: ALL_WALLS,
+        prelude: "import sys".to_owned(),
+    });
 }
 
 #[test]
-fn a_status_survives_the_trip() {
-    for status in statuses() {
-        assert_eq!(Status::from_bytes(&status.to_bytes()).unwrap(), status);
-    }
+fn walls_satisfy_what_is_not_stronger() {
+    let walls = |landlock, seccomp| WorkerWalls { landlock, seccomp };
+    assert!(walls(6, true).satisfy(walls(6, true)));
+    assert!(walls(6, true).satisfy(walls(0, false)));
+    assert!(walls(0, false).satisfy(walls(0, false)));
+    assert!(!walls(5, true).satisfy(walls(6, true)));
+    assert!(!walls(6, false).satisfy(walls(6, true)));
 }
 
 #[test]
-fn a_cut_lengthened_or_flipped_message_is_an_error_or_another_message_but_never_a_panic() {
-    for status in statuses() {
-        let bytes = status.to_bytes();
-        for cut in 0..bytes.len() {
-            assert!(Status::from_bytes(&bytes[..cut]).is_err());
-        }
-        for at in 0..bytes.len() {
-            for bit in 0..8 {
-                let mut flipped = bytes.clone();
-                flipped[at] ^= 1 << bit;
-                let _ = Status::from_bytes(&flipped);
-            }
-        }
-        let longer = [&bytes[..], &[0]].concat();
-        assert!(Status::from_bytes(&longer).is_err());
-    }
-}
-
-#[test]
-fn a_policy_survives_the_trip_through_its_memory_file() {
-    let policy = Policy {
+fn a_policy_survives_the_trip_and_no_damage_panics() {
+    check(&Policy {
         argv: vec!["/usr/bin/python3".into(), "a b".into(), "".into()],
         env: vec!["LANG=C.UTF-8".into()],
         limits: Limits::default(),
         listen: Some(3128),
-        waits: true,
-    };
-    let back = Policy::from_memory_file(policy.to_memory_file().unwrap()).unwrap();
-    assert_eq!(back.argv, policy.argv);
-    assert_eq!(back.env, policy.env);
-    assert_eq!(back.limits, policy.limits);
-    assert_eq!(back.listen, policy.listen);
-    assert_eq!(back.waits, policy.waits);
+        prestarted: true,
+    });
 }
 
 #[test]
-fn a_spawner_spec_survives_the_trip_through_its_memory_file() {
+fn a_spawner_spec_survives_the_trip_and_no_damage_panics() {
     let tree = Tree {
         host: "/srv/python".into(),
         cell: "/opt/python".into(),
@@ -87,7 +84,7 @@ fn a_spawner_spec_survives_the_trip_through_its_memory_file() {
             mounts: vec![mount],
         },
         uid_base: Some(1 << 30),
-        is_grouped: true,
+        has_cgroups: true,
         sweep: vec!["/sys/fs/cgroup/hotcell-1".into()],
         zygote: Some(Zygote {
             fresh: true,
@@ -101,6 +98,7 @@ fn a_spawner_spec_survives_the_trip_through_its_memory_file() {
             leave: "exit".into(),
         }),
     };
-    let file = spec.to_memory_file().unwrap();
-    assert_eq!(SpawnerSpec::from_memory_file(file).unwrap(), spec);
+    check(&spec);
+    let file = to_memory_file(&spec).expect("a memory file");
+    assert_eq!(from_memory_file::<SpawnerSpec>(&file).expect("ours"), spec);
 }

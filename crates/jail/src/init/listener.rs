@@ -1,4 +1,4 @@
-//! The way out of a cell: a port of its own loopback at which the server listens.
+//! The loopback listener of a cell: a port of its own loopback at which the server listens.
 //!
 //! The socket is made here, in the cell's network namespace, and given away before the
 //! program exists. What connects to it talks to the server; nothing of the host's
@@ -18,7 +18,7 @@ const BACKLOG: i32 = 128;
 /// Opens the port.
 ///
 /// SECURITY: without a network namespace it would be one of the host's, and a cell
-/// that reaches every network needs no way out.
+/// that reaches every network needs no listener.
 pub fn open(port: u16, missing: &[Missing]) -> io::Result<OwnedFd> {
     if missing.iter().any(|missing| missing.wall == Wall::Network) {
         return Err(io::Error::from_raw_os_error(libc::ENETDOWN));

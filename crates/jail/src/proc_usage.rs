@@ -1,4 +1,4 @@
-//! What a cell uses, counted from outside where no control group counts.
+//! What a cell uses, read from its /proc and file systems where no cgroup counts it.
 //!
 //! The server reads the cell's own /proc, which lists the cell's processes and no
 //! others, or where that could not be mounted walks down from init in its own. As
@@ -13,11 +13,11 @@ use rustix::fs::{Dir, Mode, OFlags, fstatvfs, openat};
 use crate::cgroup::Usage;
 
 /// The cell's folders in the order in which init sends them: `/tmp`, `/dev/shm`, `/proc`.
-pub struct Watcher {
+pub struct ProcUsage {
     folders: Vec<OwnedFd>,
 }
 
-impl Watcher {
+impl ProcUsage {
     pub fn new(folders: Vec<OwnedFd>) -> Self {
         Self { folders }
     }

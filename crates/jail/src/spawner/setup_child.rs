@@ -1,5 +1,6 @@
-//! A child of the spawner: the first in its user namespace. Beside it, it makes two
-//! things that take the kernel a while: an empty procfs, and the first network namespace.
+//! A child that helps a spawner to start: the first process in its user namespace. While the
+//! spawner goes on, it makes two things that take the kernel a while: an empty procfs and the
+//! first network namespace.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -15,13 +16,13 @@ use crate::sys::{self, Cloned};
 use crate::wire;
 
 /// The child at work.
-pub struct Side {
+pub struct SetupChild {
     socket: OwnedFd,
     pid: libc::pid_t,
     pidfd: OwnedFd,
 }
 
-impl Side {
+impl SetupChild {
     /// Starts the child in a new user namespace, whose owner is our effective uid.
     ///
     /// It makes the network namespace by itself: as a flag of the clone that would
@@ -82,8 +83,8 @@ impl Side {
 }
 
 fn work(socket: &OwnedFd) -> ! {
-    // Whoever waits for the end of the spawner must not wait for us: we keep nothing
-    // of its descriptors, and see its end as that of our socket.
+    // Whoever waits for the end of the spawner must not wait for us: we keep none of its
+    // file descriptors, and see its end as that of our socket.
     let _ = sys::close_all_but(&[socket.as_raw_fd()]);
     let network = sys::unshare(libc::CLONE_NEWNET).and_then(|()| open_loopback());
     if let Ok(Some(message)) = wire::receive(socket.as_fd(), RecvFlags::empty()) {

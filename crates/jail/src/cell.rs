@@ -1,0 +1,195 @@
+//! A cell as the server has it: what it says, what it is told, and its end.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::net::RecvFlags;
+use rustix::process::{Signal, pidfd_send_signal};
+
+use crate::cgroup::Usage;
+use crate::codec;
+use crate::error::Failed;
+use crate::host::Host;
+use crate::lease::Lease;
+use crate::proc_usage::ProcUsage;
+use crate::spec::{Exit, Missing, Start, Status, WorkerWalls};
+use crate::supervisor::{Dying, SpawnerHandle};
+use crate::wire;
+
+/// What a cell says about itself, in this order.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// Its folders can be filled: [`Cell::workspace`].
+    Ready {
+        missing: Vec<Missing>,
+    },
+    /// Every wall stands; the program starts at [`Cell::start`], or has if that was called before.
+    Locked {
+        landlock: u8,
+        seccomp: bool,
+    },
+    Failed(Failed),
+    Exited(Exit),
+    /// It is gone, and has said all it had to say.
+    Gone,
+}
+
+/// A running cell. Dropping it ends everything in it; the supervisor reaps it behind the
+/// caller.
+pub struct Cell {
+    pub(crate) host: Arc<Host>,
+    pub(crate) spawner: Arc<SpawnerHandle>,
+    pub(crate) status: Option<OwnedFd>,
+    pub(crate) lease: Option<Lease>,
+    pub(crate) pidfd: Option<OwnedFd>,
+    pub(crate) folders: Option<Folders>,
+    pub(crate) listener: Listener,
+    pub(crate) uid: Option<u32>,
+    /// Whether nothing but our init is left in it.
+    pub(crate) is_empty: bool,
+}
+
+/// The loopback listener of a cell that has one.
+pub enum Listener {
+    None,
+    Expected,
+    Open(OwnedFd),
+}
+
+pub struct Folders {
+    workspace: OwnedFd,
+    /// Has something to look at only where no cgroup counts for us.
+    usage: ProcUsage,
+}
+
+impl Cell {
+    /// The next thing the cell has said, or `None` if it has said nothing new.
+    pub fn next_event(&mut self) -> io::Result<Option<Event>> {
+        loop {
+            let Some(status) = &self.status else {
+                return Ok(Some(Event::Gone));
+            };
+            let message = match wire::receive(status.as_fd(), RecvFlags::DONTWAIT) {
+                Ok(Some(message)) => message,
+                // Its spawner may have failed before it came to our request.
+                Ok(None) if self.pidfd.is_none() => {
+                    let failure = self.spawner.failure();
+                    return Ok(Some(failure.map_or(Event::Gone, Event::Failed)));
+                }
+                Ok(None) => return Ok(Some(Event::Gone)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            let mut fds = message.fds.into_iter();
+            return Ok(Some(match codec::from_bytes(&message.bytes)? {
+                Status::Started => {
+                    self.pidfd = fds.next();
+                    continue;
+                }
+                Status::Ready { missing } => {
+                    if matches!(self.listener, Listener::Expected) {
+                        let listener = fds.next().ok_or(io::ErrorKind::InvalidData)?;
+                        self.listener = Listener::Open(listener);
+                    }
+                    let workspace = fds.next().ok_or(io::ErrorKind::InvalidData)?;
+                    self.folders = Some(Folders {
+                        workspace,
+                        usage: ProcUsage::new(fds.collect()),
+                    });
+                    Event::Ready { missing }
+                }
+                Status::Locked(WorkerWalls { landlock, seccomp }) => {
+                    Event::Locked { landlock, seccomp }
+                }
+                Status::Failed(failed) => Event::Failed(failed),
+                Status::Exited(exit) => {
+                    self.is_empty = exit.left == 0;
+                    Event::Exited(exit)
+                }
+            }));
+        }
+    }
+
+    /// Becomes readable when there is an event.
+    pub fn status(&self) -> Option<BorrowedFd<'_>> {
+        self.status.as_ref().map(AsFd::as_fd)
+    }
+
+    /// The cell's `/workspace`, once it is ready.
+    pub fn workspace(&self) -> Option<BorrowedFd<'_>> {
+        self.folders
+            .as_ref()
+            .map(|folders| folders.workspace.as_fd())
+    }
+
+    /// The loopback listener at which the cell's program finds the server, once the cell is
+    /// ready; non-blocking.
+    pub fn take_listener(&mut self) -> Option<OwnedFd> {
+        match std::mem::replace(&mut self.listener, Listener::None) {
+            Listener::Open(listener) => Some(listener),
+            _ => None,
+        }
+    }
+
+    /// Lets go of the cell's folders, unless its use is read from them. Whoever holds
+    /// them last pays for their end.
+    pub fn close_folders(&mut self) {
+        let lease = self.lease.as_ref();
+        if lease.is_some_and(|lease| lease.cgroup.is_some()) {
+            self.folders = None;
+        }
+    }
+
+    /// The host uid that owns the cell's files, if it is not the server's own.
+    pub fn uid(&self) -> Option<u32> {
+        self.uid
+    }
+
+    /// Starts the program, once and if the walls stand that are `required`. A pre-started
+    /// runtime runs `prelude` before.
+    pub fn start(&self, required: WorkerWalls, prelude: &str) -> io::Result<()> {
+        let message = codec::to_bytes(&Start {
+            required,
+            prelude: prelude.to_owned(),
+        });
+        match &self.status {
+            Some(status) => wire::send(status.as_fd(), &message, &[]),
+            None => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    /// Ends every process of the cell.
+    pub fn kill(&self) {
+        if let Some(pidfd) = &self.pidfd {
+            let _ = pidfd_send_signal(pidfd, Signal::KILL);
+        }
+    }
+
+    /// What the cell uses now and has used.
+    pub fn usage(&self) -> Usage {
+        let lease = self.lease.as_ref();
+        match (lease.and_then(|lease| lease.cgroup.as_ref()), &self.folders) {
+            (Some(cgroup), _) => cgroup.read(),
+            (None, Some(folders)) => {
+                let pidfd = self.pidfd.as_ref().map(AsFd::as_fd);
+                folders.usage.read(folders.workspace.as_fd(), pidfd)
+            }
+            (None, None) => Usage::default(),
+        }
+    }
+}
+
+impl Drop for Cell {
+    fn drop(&mut self) {
+        if let (Some(status), Some(lease)) = (self.status.take(), self.lease.take()) {
+            self.host.supervisor.reap(Dying {
+                status,
+                pidfd: self.pidfd.take(),
+                lease,
+                is_empty: self.is_empty,
+                _folders: self.folders.take(),
+            });
+        }
+    }
+}

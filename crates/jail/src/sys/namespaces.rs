@@ -1,0 +1,79 @@
+//! Namespaces, and what is set up in them.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+use super::check;
+
+/// Leaves the namespaces named in `flags` for new ones.
+pub fn unshare(flags: libc::c_int) -> io::Result<()> {
+    // SAFETY: without CLONE_FILES or CLONE_FS nothing that Rust relies on changes.
+    let ret = unsafe { libc::unshare(flags) };
+    check(ret.into()).map(drop)
+}
+
+/// Moves this process into the namespace behind `fd`, of the kind `flag`.
+pub fn enter(fd: BorrowedFd<'_>, flag: libc::c_int) -> io::Result<()> {
+    // SAFETY: setns takes two integers and touches no memory of ours.
+    let ret = unsafe { libc::setns(fd.as_raw_fd(), flag) };
+    check(ret.into()).map(drop)
+}
+
+/// Brings the loopback interface up in our network namespace and returns a
+/// descriptor of that namespace.
+pub fn loopback_up(socket: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    const SIOCGSKNS: libc::Ioctl = 0x894C;
+    let mut request = libc::ifreq {
+        ifr_name: [0; libc::IFNAMSIZ],
+        ifr_ifru: libc::__c_anonymous_ifr_ifru {
+            ifru_flags: (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short,
+        },
+    };
+    request.ifr_name[0] = b'l' as libc::c_char;
+    request.ifr_name[1] = b'o' as libc::c_char;
+    // SAFETY: SIOCSIFFLAGS reads one `ifreq`, which `request` is.
+    let ret = unsafe {
+        libc::ioctl(
+            socket.as_raw_fd(),
+            libc::SIOCSIFFLAGS as _,
+            &raw mut request,
+        )
+    };
+    check(ret.into())?;
+    // SAFETY: SIOCGSKNS takes no argument and returns a new descriptor.
+    let fd = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCGSKNS) };
+    let fd = check(fd.into())?;
+    // SAFETY: the kernel just returned `fd` to us; nothing else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+}
+
+/// Puts the mount behind `tree` under `attributes` (`MOUNT_ATTR_*`), alone or with
+/// all below it.
+pub fn restrict_mount(tree: BorrowedFd<'_>, attributes: u64, all: bool) -> io::Result<()> {
+    #[repr(C)]
+    #[derive(Default)]
+    struct MountAttr {
+        attr_set: u64,
+        attr_clr: u64,
+        propagation: u64,
+        userns_fd: u64,
+    }
+    let attr = MountAttr {
+        attr_set: attributes,
+        propagation: libc::MS_PRIVATE,
+        ..MountAttr::default()
+    };
+    let flags = libc::AT_EMPTY_PATH | if all { libc::AT_RECURSIVE } else { 0 };
+    // SAFETY: the path is an empty C string, `attr` outlives the call, its size is given.
+    let ret = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            tree.as_raw_fd(),
+            c"".as_ptr(),
+            flags,
+            &raw const attr,
+            size_of::<MountAttr>(),
+        )
+    };
+    check(ret).map(drop)
+}
