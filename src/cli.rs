@@ -9,7 +9,6 @@ mod servers;
 mod signals;
 
 use std::error::Error;
-use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
@@ -50,19 +49,22 @@ enum Command {
 }
 
 pub fn main() -> ExitCode {
+    // The one look at the command line before it is parsed, at its first word alone, as in
+    // `hook`: the sandbox starts while the rest is read. An early start that turns out not to
+    // be needed (`--help`, `--plan`) ends with the process.
+    let is_run = std::env::args_os().nth(1).is_some_and(|word| word == "run");
+    main_with(is_run.then(Engine::early))
+}
+
+/// The same, with an engine for `run` that is there already.
+pub fn main_with(engine: Option<Engine>) -> ExitCode {
     // A library that gets no thread or file descriptor has no other way to say so.
     std::panic::set_hook(Box::new(|panic| {
         let what = panic.payload_as_str().unwrap_or("for no known reason");
         print_error(&format!("stopped by a fault: {what}"), Some(LOW_LIMITS));
     }));
-    let words: Vec<OsString> = std::env::args_os().collect();
-    // The one look at the command line before it is parsed, at its first word alone, as in
-    // `hook`: the sandbox starts while the rest is read. An early start that turns out not to
-    // be needed (`--help`, `--plan`) ends with the process.
-    let is_run = words.get(1).is_some_and(|word| word == "run");
-    let early = is_run.then(Engine::early);
-    let work = move || match Arguments::parse_from(words).command {
-        Command::Run(arguments) => run::main(&arguments, early),
+    let work = move || match Arguments::parse().command {
+        Command::Run(arguments) => run::main(&arguments, engine),
         Command::Serve(arguments) => serve::main(&arguments),
         Command::Languages(arguments) => languages::main(&arguments),
         Command::Packages(arguments) => packages::main(&arguments),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::support::left::{Before, mark};
-use crate::support::{Hotcell, everyone};
+use crate::support::{Hotcell, every_provider, everyone};
 
 /// Says something, then takes 100 MiB and keeps it for a while: where no group counts, a
 /// watcher looks now and then.
@@ -44,7 +44,7 @@ fn a_cell_is_the_first_to_go_when_the_host_runs_out_of_memory() {
 #[test]
 fn a_program_is_ended_at_its_time_limit_with_all_that_it_started() {
     let code = "import os\nprint('partial')\nos.fork()\nos.fork()\nwhile True: pass";
-    for hotcell in everyone() {
+    for hotcell in every_provider() {
         let before = Before::look(&hotcell);
         let marked = mark(&hotcell);
         let running = hotcell.start(&["--timeout", "1s", &marked, "-l", "python", "-c", code]);
@@ -172,7 +172,7 @@ fn a_share_of_a_processor_slows_a_program_down() {
 #[test]
 fn a_program_that_prints_too_much_is_ended() {
     let code = "for n in range(10000): print('partial')";
-    for hotcell in everyone() {
+    for hotcell in every_provider() {
         let answer = hotcell.run(&["--output-limit", "4k", "-l", "python", "-c", code]);
         let told = "hotcell: the program was ended because it printed more than 4 KiB\n\
                     hint: Raise the limit with `--output-limit`, or print less.\n";

@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Running, everyone, has};
+use crate::support::{Answer, Running, every_provider, everyone, has};
 
 /// A language, its program, and code that prints its arguments as a JSON list.
 const ARGUMENTS: [[&str; 3]; 3] = [
@@ -30,7 +30,7 @@ const ARGUMENTS: [[&str; 3]; 3] = [
 #[test]
 fn stdout_stderr_and_the_exit_code_come_back_apart() {
     let code = "import sys\nprint('a')\nprint('b', file=sys.stderr)\nsys.exit(3)";
-    for hotcell in everyone() {
+    for hotcell in every_provider() {
         let answer = hotcell.run(&["-l", "python", "-c", code]);
         assert_eq!(
             answer.whole(),
@@ -95,7 +95,7 @@ fn arguments_reach_the_program_as_they_were_typed() {
         "*",
         "é\n\"\\",
     ];
-    for hotcell in everyone() {
+    for hotcell in every_provider() {
         for [language, program, code] in ARGUMENTS {
             if !has(program) {
                 continue;
@@ -117,7 +117,7 @@ fn arguments_reach_the_program_as_they_were_typed() {
 #[test]
 fn the_program_reads_our_standard_input() {
     let echo = "import sys; sys.stdout.buffer.write(sys.stdin.buffer.read())";
-    for hotcell in everyone() {
+    for hotcell in every_provider() {
         let long: Vec<u8> = (0..3_000_000_u32).map(|n| (n % 251) as u8).collect();
         for input in [&b"one\ntwo"[..], b"", &long] {
             let answer = hotcell.run_with(input, &["-l", "python", "-c", echo]);

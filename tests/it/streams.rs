@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::support::left::{Before, mark, processes};
-use crate::support::{Hotcell, PATIENCE, eventually, everyone};
+use crate::support::{Hotcell, PATIENCE, eventually, every_provider, everyone};
 
 /// Long enough that nothing here ends by itself.
 const FOREVER: &str = "import time\nprint('up', flush=True)\ntime.sleep(600)";
@@ -18,7 +18,7 @@ fn output_comes_while_the_program_still_runs() {
     // It waits for our word, so what comes before that word has not been kept back.
     let code = "import sys\nprint('first')\nprint('problem', file=sys.stderr)\n\
                 print('heard', sys.stdin.readline().strip())";
-    for hotcell in everyone() {
+    for hotcell in every_provider() {
         let mut running = hotcell.start_with_input(&["-l", "python", "-c", code]);
         assert_eq!(running.stdout.until("first\n"), "first\n");
         assert_eq!(running.stderr.until("problem\n"), "problem\n");
@@ -89,7 +89,7 @@ fn an_interrupt_ends_a_run_whose_output_nobody_reads() {
 
 #[test]
 fn a_run_ends_when_its_reader_is_gone() {
-    for hotcell in everyone() {
+    for hotcell in every_provider() {
         let before = Before::look(&hotcell);
         let mut running = hotcell.start(&[&mark(&hotcell), "-l", "sh", "-c", FLOOD]);
         let pid = running.pid();
@@ -107,7 +107,7 @@ fn a_slow_reader_gets_everything() {
     // output behind, but not all of it has come through.
     let code = "import sys\nfor n in range(122880): sys.stdout.write(f'{n:09}\\n')";
     let expected: String = (0..122_880).map(|n| format!("{n:09}\n")).collect();
-    for hotcell in everyone() {
+    for hotcell in every_provider() {
         let mut running = hotcell.start(&["-l", "python", "-c", code]);
         let left = eventually(Duration::from_secs(1), || running.has_ended());
         assert!(!left, "it did not wait for its reader");
@@ -125,7 +125,7 @@ fn a_slow_reader_gets_everything() {
 fn bytes_that_are_no_text_pass_unchanged() {
     let code = "import sys\nsys.stdout.buffer.write(bytes(range(256)) * 3)\n\
                 sys.stderr.buffer.write(b'\\xff\\xfe')";
-    for hotcell in everyone() {
+    for hotcell in every_provider() {
         let answer = hotcell.run(&["-l", "python", "-c", code]);
         let all: Vec<u8> = (0..=255).collect::<Vec<u8>>().repeat(3);
         assert_eq!((answer.code, answer.stdout), (Some(0), all.clone()));
@@ -140,7 +140,7 @@ fn bytes_that_are_no_text_pass_unchanged() {
 #[test]
 fn a_line_of_100_megabytes_streams_through_whole() {
     let code = "import sys\nfor n in range(100): sys.stdout.write(chr(97 + n % 26) * 1000000)";
-    for hotcell in everyone() {
+    for hotcell in every_provider() {
         let answer = hotcell.run(&["-l", "python", "-c", code]);
         assert_eq!((answer.code, answer.stdout.len()), (Some(0), 100_000_000));
         let pieces = answer.stdout.chunks(1_000_000).enumerate();
@@ -164,7 +164,7 @@ fn a_long_output_is_shown_by_its_beginning_its_end_and_its_size() {
             "out = open({number}, 'w', 1 << 20)\nfor n in range({}): out.write(f'{each}')",
             size / 10
         );
-        for hotcell in everyone() {
+        for hotcell in every_provider() {
             let result = hotcell.json(&["-l", "python", "-c", &code]);
             assert_eq!(result["status"], "ok", "{}", result["error"]);
             assert_eq!(result["truncated"], json!({stream: size}));
@@ -186,7 +186,7 @@ fn a_long_output_is_shown_by_its_beginning_its_end_and_its_size() {
 #[test]
 fn a_program_that_closes_its_pipes_and_lives_on_meets_its_time_limit() {
     let code = "import os, time\nprint('before')\nfor fd in 0, 1, 2: os.close(fd)\ntime.sleep(600)";
-    for hotcell in everyone() {
+    for hotcell in every_provider() {
         let answer = timed_out(&hotcell, code);
         assert_eq!(answer, "before\n");
     }
@@ -207,7 +207,7 @@ fn the_answer_does_not_wait_for_children_that_stay() {
                   time.sleep(600)\n    os._exit(0)\nos.wait()\nprint('done')";
     let stopped = "import os\nchild = os.fork()\nif child == 0:\n    os.kill(os.getpid(), 19)\n\
                    os.waitpid(child, os.WUNTRACED)\nprint('done')";
-    for hotcell in everyone() {
+    for hotcell in every_provider() {
         for code in [daemon, stopped] {
             let before = Before::look(&hotcell);
             let marked = mark(&hotcell);

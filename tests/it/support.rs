@@ -48,6 +48,23 @@ pub fn everyone() -> Vec<Hotcell> {
     able.collect()
 }
 
+/// [`everyone`], and the same program with another provider of cells that has no walls: for what concerns none.
+pub fn every_provider() -> Vec<Hotcell> {
+    let binary = Path::new(env!("CARGO_BIN_EXE_hotcell"));
+    let other = binary.with_file_name("examples").join("no-walls");
+    let mut all = everyone();
+    match other.exists() {
+        true => all.push(Hotcell::of(
+            &other,
+            "no walls",
+            rustix::process::getuid().as_raw(),
+        )),
+        // Not built by `cargo test --test it` alone.
+        false => skip("the example `no-walls` is not built"),
+    }
+    all
+}
+
 /// Any one of [`everyone`], if there is one: for what does not depend on who asks.
 pub fn anyone() -> Option<Hotcell> {
     everyone().pop()
@@ -112,6 +129,10 @@ fn refusal(hotcell: &Hotcell) -> Option<(&'static str, String)> {
 
 impl Hotcell {
     fn new(name: &'static str, uid: u32) -> Self {
+        Self::of(Path::new(env!("CARGO_BIN_EXE_hotcell")), name, uid)
+    }
+
+    fn of(binary: &Path, name: &'static str, uid: u32) -> Self {
         let folder = tempfile::Builder::new()
             .prefix("it-")
             .tempdir()
@@ -121,7 +142,6 @@ impl Hotcell {
         for name in ["bin", "home", "tmp"] {
             hotcell.make_folder(name);
         }
-        let binary = Path::new(env!("CARGO_BIN_EXE_hotcell"));
         // The same file system is not a given, and a copy is 50 MB.
         if fs::hard_link(binary, hotcell.binary()).is_err() {
             fs::copy(binary, hotcell.binary()).expect("a copy of the binary");

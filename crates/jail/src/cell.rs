@@ -10,6 +10,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 use crate::cgroup::Usage;
 use crate::codec;
 use crate::error::Failed;
+use crate::freeze;
 use crate::host::Host;
 use crate::lease::Lease;
 use crate::proc_usage::ProcUsage;
@@ -157,6 +158,20 @@ impl Cell {
             Some(status) => wire::send(status.as_fd(), &message, &[]),
             None => Err(io::ErrorKind::NotConnected.into()),
         }
+    }
+
+    /// Stops every process of the cell but its init, until [`Cell::thaw`].
+    pub fn freeze(&self) -> io::Result<()> {
+        freeze::freeze(self.init()?)
+    }
+
+    pub fn thaw(&self) -> io::Result<()> {
+        freeze::thaw(self.init()?)
+    }
+
+    fn init(&self) -> io::Result<BorrowedFd<'_>> {
+        let pidfd = self.pidfd.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        Ok(pidfd.as_fd())
     }
 
     /// Ends every process of the cell.

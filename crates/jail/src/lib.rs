@@ -13,6 +13,7 @@ mod cell;
 pub mod cgroup;
 mod codec;
 mod error;
+mod freeze;
 mod host;
 pub mod init;
 mod jail;

@@ -64,7 +64,7 @@ fn listed(proc: BorrowedFd<'_>) -> io::Result<Vec<String>> {
 }
 
 /// The process behind `pidfd` and all below it, in our own /proc.
-fn descendants(pidfd: BorrowedFd<'_>) -> io::Result<(OwnedFd, Vec<String>)> {
+pub fn descendants(pidfd: BorrowedFd<'_>) -> io::Result<(OwnedFd, Vec<String>)> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let proc = rustix::fs::open("/proc", flags, Mode::empty())?;
     let info = read(proc.as_fd(), &format!("self/fdinfo/{}", pidfd.as_raw_fd()))?;

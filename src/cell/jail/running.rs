@@ -98,11 +98,11 @@ impl Cell for JailCell {
     }
 
     fn freeze(&self) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
+        self.cell.inner.freeze()
     }
 
     fn thaw(&self) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
+        self.cell.inner.thaw()
     }
 
     fn kill(&self) {

@@ -1,0 +1,203 @@
+//! hotcell with another provider of cells: plain child processes without any wall, for tests alone.
+//!
+//! Everything above `hotcell::cell` is the program's own, so what passes here shows that it needs nothing of the jail. A cell is a process
+//! group, its workspace a folder for temporary files that ends with it.
+
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use hotcell::caller::Caller;
+use hotcell::cell::{
+    Boxed, Cell, CellError, Event, Exit, Isolation, Launch, Level, Provider, Start, Streams, Usage,
+    View,
+};
+use hotcell::engine::Engine;
+use hotcell::language::Surroundings;
+use hotcell::request::{CellPath, FileSource, InputFile};
+use rustix::process::{Pid, Signal, kill_process_group};
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+
+fn main() -> ExitCode {
+    let engine = Engine::with_provider(Surroundings::from_env(), NoWalls);
+    hotcell::cli::main_with(Some(engine))
+}
+
+struct NoWalls;
+
+impl Provider for NoWalls {
+    fn start<'a>(&'a self, start: Start<'a>) -> Boxed<'a, Result<Box<dyn Cell>, CellError>> {
+        Box::pin(async move {
+            let cell: Box<dyn Cell> = Box::new(Process::start(start).map_err(CellError::Pipe)?);
+            Ok(cell)
+        })
+    }
+
+    fn prestart(&self, _: &Launch, _: &Caller) -> Result<(), CellError> {
+        Ok(())
+    }
+
+    fn prepare(&self, _: &View) -> Result<(), CellError> {
+        Ok(())
+    }
+
+    fn settle(&self) {}
+}
+
+struct Process {
+    group: Pid,
+    workspace: TempDir,
+    streams: Option<Streams>,
+    exit: oneshot::Receiver<Exit>,
+    isolation: Isolation,
+}
+
+impl Process {
+    fn start(start: Start<'_>) -> io::Result<Self> {
+        let Launch {
+            argv, env, view, ..
+        } = start.launch;
+        let workspace = TempDir::new()?;
+        for file in &start.launch.files {
+            write(workspace.path(), file)?;
+        }
+        let (streams, [stdin, stdout, stderr]) = Streams::make(start.has_input)?;
+        let here = workspace.path().to_string_lossy();
+        let inside = |text: &String| text.replace("/workspace", &here);
+        let mut child = Command::new(on_host(&argv[0], view))
+            .args(argv[1..].iter().map(inside))
+            .env_clear()
+            .envs(env.iter().map(|(name, value)| (name, inside(value))))
+            .current_dir(workspace.path())
+            .stdin(Stdio::from(stdin))
+            .stdout(Stdio::from(stdout))
+            .stderr(Stdio::from(stderr))
+            .process_group(0)
+            .spawn()?;
+        let group = Pid::from_child(&child);
+        let (ended, exit) = oneshot::channel();
+        std::thread::spawn(move || {
+            let status = child.wait().map_or(0, ExitStatusExt::into_raw);
+            let _ = ended.send(Exit {
+                status,
+                cpu_micros: 0,
+                max_rss: 0,
+                left: 0,
+            });
+        });
+        Ok(Self {
+            group,
+            workspace,
+            streams: Some(streams),
+            exit,
+            isolation: Isolation {
+                level: Level::Reduced,
+                walls: Vec::new(),
+            },
+        })
+    }
+}
+
+/// Where a runtime that cells see at a path of their own is on the host.
+fn on_host(program: &str, view: &View) -> PathBuf {
+    let shown = |tree: &hotcell::cell::Tree| {
+        let inside = Path::new(program).strip_prefix(&tree.cell).ok()?;
+        Some(tree.host.join(inside))
+    };
+    let found = view.trees.iter().find_map(shown);
+    found.unwrap_or_else(|| program.into())
+}
+
+fn write(workspace: &Path, file: &InputFile) -> io::Result<()> {
+    let path = workspace.join(file.path.as_str());
+    std::fs::create_dir_all(path.parent().unwrap_or(workspace))?;
+    match &file.source {
+        FileSource::Bytes(bytes) => {
+            let mut options = std::fs::OpenOptions::new();
+            let options = options.write(true).create_new(true).mode(file.mode);
+            options.open(path)?.write_all(bytes)
+        }
+        FileSource::HostFile(from) => std::fs::copy(from, path).map(drop),
+        FileSource::EmptyFolder => std::fs::create_dir_all(path),
+        FileSource::Link(to) => std::os::unix::fs::symlink(to, path),
+        FileSource::HostFolder(_) => Err(io::ErrorKind::Unsupported.into()),
+    }
+}
+
+impl Cell for Process {
+    fn take_streams(&mut self) -> Option<Streams> {
+        self.streams.take()
+    }
+
+    fn next_event(&mut self) -> Boxed<'_, Result<Event, CellError>> {
+        Box::pin(async {
+            let exit = (&mut self.exit).await;
+            Ok(exit.map_or(Event::Gone, Event::Exited))
+        })
+    }
+
+    fn place<'a>(&'a self, files: &'a [InputFile]) -> Boxed<'a, Result<(), CellError>> {
+        let mut files = files.iter();
+        let placed = files.try_for_each(|file| write(self.workspace.path(), file));
+        Box::pin(async { placed.map_err(CellError::Collect) })
+    }
+
+    fn collect<'a>(
+        &'a self,
+        folder: &'a CellPath,
+        _: u64,
+    ) -> Boxed<'a, io::Result<Vec<InputFile>>> {
+        Box::pin(async move {
+            let read = |entry: io::Result<std::fs::DirEntry>| {
+                let path = entry?.path();
+                let inside = path.strip_prefix(self.workspace.path());
+                let inside = inside.map_err(io::Error::other)?.to_string_lossy();
+                let inside = CellPath::parse(&inside).map_err(io::Error::other)?;
+                Ok(InputFile {
+                    mode: 0o755,
+                    ..InputFile::from_bytes(inside, std::fs::read(path)?)
+                })
+            };
+            let folder = self.workspace.path().join(folder.as_str());
+            std::fs::read_dir(folder)?.map(read).collect()
+        })
+    }
+
+    fn export<'a>(&'a self, _: &'a CellPath, _: &'a Path, _: u64) -> Boxed<'a, io::Result<u64>> {
+        Box::pin(async { Err(io::ErrorKind::Unsupported.into()) })
+    }
+
+    fn take_listener(&mut self) -> Option<OwnedFd> {
+        None
+    }
+
+    fn usage(&self) -> Usage {
+        Usage::default()
+    }
+
+    fn freeze(&self) -> io::Result<()> {
+        Ok(kill_process_group(self.group, Signal::STOP)?)
+    }
+
+    fn thaw(&self) -> io::Result<()> {
+        Ok(kill_process_group(self.group, Signal::CONT)?)
+    }
+
+    fn kill(&self) {
+        let _ = kill_process_group(self.group, Signal::KILL);
+    }
+
+    fn isolation(&self) -> &Isolation {
+        &self.isolation
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
