@@ -1,11 +1,11 @@
-//! Control groups: how much memory, how many tasks and how much processor time
+//! Cgroups: how much memory, how many tasks and how much processor time
 //! a cell may use, and what it used.
 //!
 //! Runs in the server, except [`sweep`], which a small process runs once the
-//! server is gone. The server finds a place for groups before it starts the
-//! spawner, makes one group per slot and uses it again from run to run. A cell
-//! is born in its group, or joins by itself through descriptors that the server
-//! opened for it: the kernel judges by who opened them. Nothing here starts or
+//! server is gone. The server finds where cgroups may go before it starts the
+//! spawner, makes one cgroup per slot and uses it again from run to run. A cell
+//! is cloned into its cgroup, or joins by itself through file descriptors that the
+//! server opened for it: the kernel judges by who opened them. Nothing here starts or
 //! waits for a cell.
 //!
 //! A host may have version 2, version 1 or neither to give; then rlimits and a
@@ -16,48 +16,48 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use self::layout::{Layout, Place};
+use self::layout::{Hierarchy, Layout};
 use self::owner::Owner;
 
-mod group;
 mod layout;
 mod owner;
 mod scope;
+mod slot_cgroup;
 mod sweep;
 #[cfg(test)]
 mod tests;
 mod unified;
 mod usage;
 
-pub use group::Group;
+pub use slot_cgroup::Cgroup;
 pub use sweep::sweep;
 pub use usage::Usage;
 
-/// Which kind of control groups holds the cells.
+/// Which kind of cgroups holds the cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     V2,
     V1,
-    /// No group holds them: nothing here can bound a cell as a whole.
+    /// No cgroup holds them: nothing here can bound a cell as a whole.
     None,
 }
 
-/// The place where this server's groups live.
+/// The cgroups of this server.
 #[derive(Debug)]
 pub struct Cgroups {
     mode: Mode,
     reason: String,
-    homes: Homes,
+    bases: Bases,
     /// The group id of a spawner that is not this process's equal.
     spawner: Option<u32>,
 }
 
-/// Where each controller's groups go; with version 2 all three are one directory.
+/// Where each controller's cgroups go; with version 2 all three are one directory.
 ///
-/// In version 1 a home is only the first part of a name, `<home>.<slot>`: a
+/// In version 1 a base is only the first part of a name, `<base>.<slot>`: a
 /// directory for it would cost as much again as the first cell's own, 150 µs.
 #[derive(Debug, Default)]
-struct Homes {
+struct Bases {
     memory: PathBuf,
     pids: PathBuf,
     /// Absent where the host gives no such controller. The deadline bounds
@@ -66,37 +66,37 @@ struct Homes {
 }
 
 impl Cgroups {
-    /// Finds the best place the host allows.
+    /// Finds the best that the host allows.
     ///
-    /// May move this process (and no other) into a group of its own, so call it
+    /// May move this process (and no other) into a cgroup of its own, so call it
     /// before starting children that shall stay together. As an ordinary user
     /// under systemd it may wait for the user's systemd, at most six seconds.
     pub fn find() -> Self {
         Self::look().unwrap_or_else(|reason| Self {
             mode: Mode::None,
             reason,
-            homes: Homes::default(),
+            bases: Bases::default(),
             spawner: None,
         })
     }
 
-    /// Lets a spawner that gave up root for the group `gid` start cells in their groups.
+    /// Lets a spawner that gave up root for the group id `gid` start cells in their cgroups.
     ///
-    /// It needs to write `cgroup.procs` of a cell's group and of the nearest group
-    /// above both; the latter is our home once it stands in [`Cgroups::leaf`].
+    /// It needs to write `cgroup.procs` of a cell's cgroup and of the nearest cgroup
+    /// above both; the latter is our base once it stands in [`Cgroups::leaf`].
     pub fn admit(&mut self, gid: u32) -> io::Result<()> {
         if self.mode == Mode::V2 {
             self.spawner = Some(gid);
-            unified::admit(&self.homes.memory, gid)?;
+            unified::admit(&self.bases.memory, gid)?;
         }
         Ok(())
     }
 
-    /// The group a spawner has to start in so that its cells can start in theirs;
+    /// The cgroup a spawner has to start in so that its cells can start in theirs;
     /// `None` where they join by writing, or if this process stands there already.
     pub fn leaf(&self) -> Option<OwnedFd> {
         match self.mode {
-            Mode::V2 => unified::leaf(&self.homes.memory),
+            Mode::V2 => unified::leaf(&self.bases.memory),
             _ => None,
         }
     }
@@ -106,8 +106,8 @@ impl Cgroups {
             Owner::this_process().map_err(|error| format!("/proc is not readable: {error}."))?;
         let layout = layout()?;
         match (&layout.unified, &layout.memory, &layout.pids) {
-            (Some(place), _, _) if unified::has_controllers(place) => {
-                Ok(Self::v2(unified::settle(place, &owner)?))
+            (Some(hierarchy), _, _) if unified::has_controllers(hierarchy) => {
+                Ok(Self::v2(unified::settle(hierarchy, &owner)?))
             }
             (_, Some(memory), Some(pids)) => Self::v1(memory, pids, layout.cpu.as_ref(), &owner),
             (Some(_), ..) => Err(
@@ -123,14 +123,14 @@ impl Cgroups {
         }
     }
 
-    fn v2(home: unified::Home) -> Self {
-        let cpu = home.cpu.then(|| home.directory.clone());
+    fn v2(base: unified::Base) -> Self {
+        let cpu = base.cpu.then(|| base.directory.clone());
         Self {
             mode: Mode::V2,
-            reason: sentence("cgroup v2", &home.directory, cpu.is_some()),
-            homes: Homes {
-                memory: home.directory.clone(),
-                pids: home.directory,
+            reason: sentence("cgroup v2", &base.directory, cpu.is_some()),
+            bases: Bases {
+                memory: base.directory.clone(),
+                pids: base.directory,
                 cpu,
             },
             spawner: None,
@@ -138,37 +138,37 @@ impl Cgroups {
     }
 
     fn v1(
-        memory: &Place,
-        pids: &Place,
-        cpu: Option<&Place>,
+        memory: &Hierarchy,
+        pids: &Hierarchy,
+        cpu: Option<&Hierarchy>,
         owner: &Owner,
     ) -> Result<Self, String> {
-        let home = |place: &Place| match writable(&place.own) {
-            Ok(()) => Ok(place.own.join(owner.name())),
+        let base = |hierarchy: &Hierarchy| match writable(&hierarchy.own) {
+            Ok(()) => Ok(hierarchy.own.join(owner.name())),
             Err(error) => Err(format!(
                 "The cgroup v1 group {} is not ours to divide: {error}. \
                  Start as root, or in groups that root made for this user (memory, pids, cpu).",
-                place.own.display()
+                hierarchy.own.display()
             )),
         };
-        let homes = Homes {
-            memory: home(memory)?,
-            pids: home(pids)?,
-            cpu: cpu.and_then(|place| home(place).ok()),
+        let bases = Bases {
+            memory: base(memory)?,
+            pids: base(pids)?,
+            cpu: cpu.and_then(|hierarchy| base(hierarchy).ok()),
         };
-        let reason = sentence("cgroup v1", &memory.own, homes.cpu.is_some());
+        let reason = sentence("cgroup v1", &memory.own, bases.cpu.is_some());
         Ok(Self {
             mode: Mode::V1,
             reason,
-            homes,
+            bases,
             spawner: None,
         })
     }
 
-    /// Removes what dead servers left beside our groups. Takes a while, and can wait.
+    /// Removes what dead servers left beside our cgroups. Takes a while, and can wait.
     pub fn clear_stale(&self) {
-        for home in self.directories() {
-            sweep::clear_stale(&home);
+        for base in self.directories() {
+            sweep::clear_stale(&base);
         }
     }
 
@@ -181,11 +181,11 @@ impl Cgroups {
         &self.reason
     }
 
-    /// The group of `slot`, made if it is not there yet.
+    /// The cgroup of `slot`, made if it is not there yet.
     ///
-    /// Two [`Group`]s of one slot are the same group; keep one at a time.
-    pub fn group(&self, slot: u32) -> io::Result<Group> {
-        let group = Group::make(self.mode, &self.homes, slot)?;
+    /// Two [`Cgroup`]s of one slot are the same cgroup; keep one at a time.
+    pub fn group(&self, slot: u32) -> io::Result<Cgroup> {
+        let group = Cgroup::make(self.mode, &self.bases, slot)?;
         if let Some(gid) = self.spawner {
             unified::admit(&group.memory, gid)?;
         }
@@ -196,17 +196,17 @@ impl Cgroups {
     pub fn directories(&self) -> Vec<PathBuf> {
         let mut all = match self.mode {
             Mode::None => return Vec::new(),
-            Mode::V2 => vec![self.homes.memory.clone()],
-            Mode::V1 => vec![self.homes.memory.clone(), self.homes.pids.clone()],
+            Mode::V2 => vec![self.bases.memory.clone()],
+            Mode::V1 => vec![self.bases.memory.clone(), self.bases.pids.clone()],
         };
-        all.extend(self.homes.cpu.clone());
+        all.extend(self.bases.cpu.clone());
         all.dedup();
         all
     }
 }
 
-/// Whether [`Cgroups::find`] will leave this process in its groups for sure: memory
-/// is counted by version 1, where cells may have groups beside processes.
+/// Whether [`Cgroups::find`] will leave this process in its cgroups for sure: memory
+/// is counted by version 1, where cells may have cgroups beside processes.
 pub fn stay_where_we_are() -> bool {
     text("/proc/self/cgroup").is_ok_and(|groups| groups.contains(":memory:"))
 }
@@ -235,7 +235,7 @@ fn writable(directory: &Path) -> io::Result<()> {
     Ok(rustix::fs::access(directory, rustix::fs::Access::WRITE_OK)?)
 }
 
-/// Makes a group; whether it is new. Ours alone, so one that is there is an earlier run's.
+/// Makes a cgroup; whether it is new. Ours alone, so one that is there is an earlier run's.
 fn make(directory: &Path) -> io::Result<bool> {
     match fs::create_dir(directory) {
         Ok(()) => Ok(true),
@@ -252,7 +252,7 @@ fn write(directory: &Path, file: &str, value: &str) -> io::Result<()> {
         .write_all(value.as_bytes())
 }
 
-/// Reads one of the kernel's files in a group.
+/// Reads one of the kernel's files in a cgroup.
 fn read(directory: &Path, file: &str) -> io::Result<String> {
     text(directory.join(file))
 }

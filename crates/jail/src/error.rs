@@ -46,7 +46,7 @@ pub enum JailError {
     #[error("could not talk to the spawner: {0}")]
     Talk(io::Error),
 
-    #[error("could not prepare the cell's control group: {0}")]
+    #[error("could not prepare the cell's cgroup: {0}")]
     Cgroup(io::Error),
 
     #[error("the spawner sent something that is not a message")]

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::fs::{FileType, Gid, Uid};
 
 use crate::cell::{Cell, Listener};
-use crate::cgroup::Group;
+use crate::cgroup::Cgroup;
 use crate::codec;
 use crate::error::JailError;
 use crate::host::Host;
@@ -103,7 +103,7 @@ impl Jail {
         }
         let spec = codec::to_memory_file(policy).map_err(JailError::Talk)?;
         let (ours, theirs) = wire::pair().map_err(JailError::Talk)?;
-        let directory = lease.cgroup.as_ref().and_then(Group::directory);
+        let directory = lease.cgroup.as_ref().and_then(Cgroup::directory);
         let request = SpawnRequest {
             slot: lease.slot,
             machine: Machine::of(&policy.limits),
@@ -113,7 +113,7 @@ impl Jail {
         fds.extend(stdio.iter().map(AsFd::as_fd));
         fds.push(theirs.as_fd());
         fds.extend(directory);
-        fds.extend(lease.cgroup.iter().flat_map(Group::join_files));
+        fds.extend(lease.cgroup.iter().flat_map(Cgroup::join_files));
         if let Err(error) = wire::send(spawner.control.as_fd(), &codec::to_bytes(&request), &fds) {
             // It is gone: the next call starts another.
             *self.lock() = None;

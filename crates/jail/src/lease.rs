@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::cgroup::{Cgroups, Group, Mode};
+use crate::cgroup::{Cgroup, Cgroups, Mode};
 use crate::error::JailError;
 use crate::slots::Slots;
 use crate::supervisor::SpawnerHandle;
@@ -24,7 +24,7 @@ impl CellSlots {
 pub struct Lease {
     slots: Arc<CellSlots>,
     pub slot: u32,
-    pub cgroup: Option<Group>,
+    pub cgroup: Option<Cgroup>,
     given_up: bool,
 }
 

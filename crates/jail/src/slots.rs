@@ -9,7 +9,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::{Mutex, PoisonError};
 
-use crate::cgroup::Group;
+use crate::cgroup::Cgroup;
 
 /// Cells of one server at a time; also the host uids it takes as root.
 pub const COUNT: u32 = 255;
@@ -53,12 +53,12 @@ pub struct Slots(Mutex<Vec<Slot>>);
 struct Slot {
     taken: bool,
     /// Kept from cell to cell: making one costs more than the whole rest.
-    cgroup: Option<Group>,
+    cgroup: Option<Cgroup>,
 }
 
 impl Slots {
     /// Takes the lowest free slot, with the cgroup it had last.
-    pub fn take(&self) -> Option<(u32, Option<Group>)> {
+    pub fn take(&self) -> Option<(u32, Option<Cgroup>)> {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let free = match slots.iter().position(|slot| !slot.taken) {
             Some(free) => free,
@@ -72,7 +72,7 @@ impl Slots {
         Some((free as u32, slots[free].cgroup.take()))
     }
 
-    pub fn give_back(&self, slot: u32, cgroup: Option<Group>) {
+    pub fn give_back(&self, slot: u32, cgroup: Option<Cgroup>) {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         slots[slot as usize] = Slot {
             taken: false,

@@ -1,4 +1,4 @@
-//! Datagrams with descriptors on a socket pair.
+//! Datagrams with file descriptors on a socket pair.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -11,11 +11,11 @@ use rustix::net::{
     sendmsg, socketpair,
 };
 
-/// More descriptors than any of our messages has.
+/// More file descriptors than any of our messages has.
 const MAX_FDS: usize = 16;
 const MAX_BYTES: usize = 4096;
 
-/// One message and the descriptors that came with it.
+/// One message and the file descriptors that came with it.
 pub struct Message {
     pub bytes: Vec<u8>,
     pub fds: Vec<OwnedFd>,
@@ -62,7 +62,7 @@ pub fn receive(socket: BorrowedFd<'_>, flags: RecvFlags) -> io::Result<Option<Me
             // The other end died with a message of ours unread. That is said once, and
             // before what it sent us itself.
             Err(Errno::INTR | Errno::CONNRESET) => continue,
-            // The kernel drops descriptors that we have no room for, and says it here alone.
+            // The kernel drops file descriptors that we have no room for, and says it here alone.
             Ok(received) if received.flags.contains(ReturnFlags::CTRUNC) => {
                 return Err(Errno::MFILE.into());
             }

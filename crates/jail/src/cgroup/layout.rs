@@ -1,4 +1,4 @@
-//! Where this process stands in the host's control groups, from two texts.
+//! Where this process stands in the host's cgroups, from two texts.
 //!
 //! Pure: it parses `/proc/self/cgroup` and `/proc/self/mountinfo` and touches
 //! nothing. What may be written there is asked elsewhere.
@@ -7,18 +7,18 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
-/// The group of this process in each hierarchy that we can use.
+/// The cgroup of this process in each hierarchy that we can use.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Layout {
-    pub unified: Option<Place>,
-    pub memory: Option<Place>,
-    pub pids: Option<Place>,
-    pub cpu: Option<Place>,
+    pub unified: Option<Hierarchy>,
+    pub memory: Option<Hierarchy>,
+    pub pids: Option<Hierarchy>,
+    pub cpu: Option<Hierarchy>,
 }
 
-/// A directory of a mounted hierarchy: our own group in it, and its top.
+/// A directory of a mounted hierarchy: our own cgroup in it, and its top.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Hierarchy {
     pub own: PathBuf,
     pub top: PathBuf,
 }
@@ -28,18 +28,18 @@ impl Layout {
         let mut layout = Self::default();
         for mount in mountinfo.lines().filter_map(Mount::parse) {
             for (controllers, path) in cgroup.lines().filter_map(membership) {
-                let Some(place) = mount.place(path) else {
+                let Some(hierarchy) = mount.hierarchy(path) else {
                     continue;
                 };
                 if mount.unified && controllers.is_empty() {
-                    layout.unified.get_or_insert(place);
+                    layout.unified.get_or_insert(hierarchy);
                     continue;
                 }
                 for controller in controllers.split(',').filter(|one| mount.has(one)) {
                     match controller {
-                        "memory" => layout.memory.get_or_insert(place.clone()),
-                        "pids" => layout.pids.get_or_insert(place.clone()),
-                        "cpu" => layout.cpu.get_or_insert(place.clone()),
+                        "memory" => layout.memory.get_or_insert(hierarchy.clone()),
+                        "pids" => layout.pids.get_or_insert(hierarchy.clone()),
+                        "cpu" => layout.cpu.get_or_insert(hierarchy.clone()),
                         _ => continue,
                     };
                 }
@@ -57,7 +57,7 @@ fn membership(line: &str) -> Option<(&str, &str)> {
 
 struct Mount<'a> {
     unified: bool,
-    /// The group that the mount shows at its top: `/` unless it is a bind.
+    /// The cgroup that the mount shows at its top: `/` unless it is a bind.
     root: PathBuf,
     point: PathBuf,
     options: &'a str,
@@ -90,11 +90,11 @@ impl<'a> Mount<'a> {
         !self.unified && self.options.split(',').any(|one| one == controller)
     }
 
-    /// Where `path`, a group as `/proc/self/cgroup` names it, is in this mount.
+    /// Where `path`, a cgroup as `/proc/self/cgroup` names it, is in this mount.
     ///
-    /// Nowhere if it lies outside: under a bind of another group, above the root
+    /// Nowhere if it lies outside: under a bind of another cgroup, above the root
     /// of our cgroup namespace (`/..`), or removed.
-    fn place(&self, path: &str) -> Option<Place> {
+    fn hierarchy(&self, path: &str) -> Option<Hierarchy> {
         let below = Path::new(path).strip_prefix(&self.root).ok()?;
         let plain = below
             .components()
@@ -106,7 +106,7 @@ impl<'a> Mount<'a> {
             true => self.point.clone(),
             false => self.point.join(below),
         };
-        Some(Place {
+        Some(Hierarchy {
             own,
             top: self.point.clone(),
         })
@@ -138,8 +138,8 @@ fn unescape(field: &str) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn place(own: &str, top: &str) -> Option<Place> {
-        Some(Place {
+    fn hierarchy(own: &str, top: &str) -> Option<Hierarchy> {
+        Some(Hierarchy {
             own: own.into(),
             top: top.into(),
         })
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(
             layout,
             Layout {
-                unified: place(own, "/sys/fs/cgroup"),
+                unified: hierarchy(own, "/sys/fs/cgroup"),
                 ..Layout::default()
             }
         );
@@ -175,10 +175,10 @@ mod tests {
         assert_eq!(
             layout,
             Layout {
-                unified: place("/sys/fs/cgroup/unified", "/sys/fs/cgroup/unified"),
-                memory: place("/sys/fs/cgroup/memory/api/1f", "/sys/fs/cgroup/memory"),
-                pids: place("/sys/fs/cgroup/pids", "/sys/fs/cgroup/pids"),
-                cpu: place("/sys/fs/cgroup/cpu,cpuacct/x", "/sys/fs/cgroup/cpu,cpuacct"),
+                unified: hierarchy("/sys/fs/cgroup/unified", "/sys/fs/cgroup/unified"),
+                memory: hierarchy("/sys/fs/cgroup/memory/api/1f", "/sys/fs/cgroup/memory"),
+                pids: hierarchy("/sys/fs/cgroup/pids", "/sys/fs/cgroup/pids"),
+                cpu: hierarchy("/sys/fs/cgroup/cpu,cpuacct/x", "/sys/fs/cgroup/cpu,cpuacct"),
             }
         );
     }
@@ -191,7 +191,7 @@ mod tests {
         );
         assert_eq!(
             layout.memory,
-            place("/sys/fs/cgroup/memory/inner", "/sys/fs/cgroup/memory")
+            hierarchy("/sys/fs/cgroup/memory/inner", "/sys/fs/cgroup/memory")
         );
     }
 

@@ -1,5 +1,5 @@
-//! The names of our groups: they say which process made them, so that a later
-//! server can tell the groups of a live one from those of a dead one.
+//! The names of our cgroups: they say which process made them, so that a later
+//! server can tell the cgroups of a live one from those of a dead one.
 
 use std::{fs, io, process};
 
@@ -9,7 +9,7 @@ use super::text;
 ///
 /// A pid alone comes round again; with its start time it does not. Both mean
 /// something in one pid namespace only, and two servers in different ones can
-/// see the same groups, so the namespace belongs to the name.
+/// see the same cgroups, so the namespace belongs to the name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owner {
     namespace: u64,
@@ -37,7 +37,7 @@ impl Owner {
         format!("hotcell-{}-{}-{}", self.namespace, self.pid, self.start)
     }
 
-    /// The owner named by a group's directory, with or without a `.slot` behind it.
+    /// The owner named by a cgroup's directory, with or without a `.slot` behind it.
     pub fn of(directory: &str) -> Option<Self> {
         let name = directory.strip_prefix("hotcell-")?;
         let mut parts = name.split('.').next()?.split('-');

@@ -1,6 +1,6 @@
-//! Asking the user's systemd for a group of our own.
+//! Asking the user's systemd for a cgroup of our own.
 //!
-//! A login session's group belongs to root, a desktop's terminal has its shell
+//! A login session's cgroup belongs to root, a desktop's terminal has its shell
 //! in it; neither can be divided. A transient scope with `Delegate=yes` can: it
 //! moves this one process and leaves the session where it is.
 

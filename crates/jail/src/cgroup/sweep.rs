@@ -1,7 +1,7 @@
-//! Removing groups whose server is gone.
+//! Removing cgroups whose server is gone.
 //!
 //! Runs in a small process that outlives the server, and in the next server
-//! for what neither could remove. Nothing here may wait for ever: a group that
+//! for what neither could remove. Nothing here may wait for ever: a cgroup that
 //! will not go away is left to the next one.
 
 use std::ffi::OsStr;
@@ -15,15 +15,15 @@ use super::owner::Owner;
 use super::unified::{self, SERVER};
 use super::{read, write};
 
-/// Removes all groups of a server that has ended, given its
+/// Removes all cgroups of a server that has ended, given its
 /// [`directories`](super::Cgroups::directories), and kills what still runs in them.
 ///
 /// Takes at most about five seconds. Its caller may itself be in the server's
-/// own group and is then moved out of it.
+/// own cgroup and is then moved out of it.
 pub fn sweep(directories: &[PathBuf]) {
     let mut left: Vec<PathBuf> = directories
         .iter()
-        .flat_map(|home| groups_of(home))
+        .flat_map(|base| groups_of(base))
         .collect();
     until(Duration::from_secs(5), || {
         left.retain(|group| !end(group));
@@ -31,14 +31,14 @@ pub fn sweep(directories: &[PathBuf]) {
     });
 }
 
-/// Removes the groups beside `home` whose servers have ended. Does not wait.
-pub(super) fn clear_stale(home: &Path) {
+/// Removes the cgroups beside `base` whose servers have ended. Does not wait.
+pub(super) fn clear_stale(base: &Path) {
     let owner = |group: &Path| Owner::of(group.file_name()?.to_str()?);
     let stale = |group: &PathBuf| {
-        let (other, own) = (owner(group), owner(home));
+        let (other, own) = (owner(group), owner(base));
         other.is_some_and(|other| own.is_some_and(|own| other.is_gone(own.namespace())))
     };
-    if let Some(parent) = home.parent() {
+    if let Some(parent) = base.parent() {
         inner(parent).into_iter().filter(stale).for_each(|group| {
             end(&group);
         });
@@ -59,9 +59,9 @@ pub(super) fn until(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// The directory `home` itself (version 2) and its neighbours `home.*` (version 1).
-fn groups_of(home: &Path) -> Vec<PathBuf> {
-    let (Some(parent), Some(name)) = (home.parent(), home.file_name()) else {
+/// The directory `base` itself (version 2) and its neighbours `base.*` (version 1).
+fn groups_of(base: &Path) -> Vec<PathBuf> {
+    let (Some(parent), Some(name)) = (base.parent(), base.file_name()) else {
         return Vec::new();
     };
     let name = name.to_string_lossy();
@@ -75,7 +75,7 @@ fn groups_of(home: &Path) -> Vec<PathBuf> {
     inner(parent).into_iter().filter(ours).collect()
 }
 
-/// Kills and removes a group with all in it, deepest first; whether it is gone.
+/// Kills and removes a cgroup with all in it, deepest first; whether it is gone.
 fn end(group: &Path) -> bool {
     let gone = |done: io::Result<()>| match done {
         Err(error) => error.kind() == io::ErrorKind::NotFound,
@@ -102,7 +102,7 @@ fn end(group: &Path) -> bool {
     gone(fs::remove_dir(group))
 }
 
-/// Kills what is in a group that has no groups in it.
+/// Kills what is in a cgroup that has no cgroups in it.
 fn kill(group: &Path) {
     if write(group, "cgroup.kill", "1").is_ok() {
         return;

@@ -1,4 +1,4 @@
-//! On the host's real groups, with this test binary as the program inside them.
+//! On the host's real cgroups, with this test binary as the program inside them.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -29,7 +29,7 @@ fn a_cell_out_of_memory_is_killed_and_counted_for_its_run_alone() {
 
     assert_eq!(killed.signal(), Some(9), "{killed}");
     let usage = group.read();
-    // Version 2 counts its first victim again when it kills the whole group.
+    // Version 2 counts its first victim again when it kills the whole cgroup.
     assert!((1..=2).contains(&usage.oom_kills), "{usage:?}");
     assert!(
         usage
@@ -185,16 +185,16 @@ fn the_groups_of_a_dead_server_are_cleared_and_those_of_a_live_one_are_not() {
     };
     let mut server = Command::new("sleep").arg("60").spawn().unwrap();
     let other = Owner::of_process(server.id()).unwrap();
-    let homes = groups.homes_of(&other);
+    let bases = groups.bases_of(&other);
     let (idle, busy) = (
-        Group::make(groups.mode, &homes, 1).unwrap(),
-        Group::make(groups.mode, &homes, 2).unwrap(),
+        Cgroup::make(groups.mode, &bases, 1).unwrap(),
+        Cgroup::make(groups.mode, &bases, 2).unwrap(),
     );
     let clear = || {
         groups
             .directories()
             .iter()
-            .for_each(|home| sweep::clear_stale(home))
+            .for_each(|base| sweep::clear_stale(base))
     };
 
     clear();
@@ -224,9 +224,9 @@ fn a_sweep_kills_what_is_left_and_leaves_nothing() {
     };
     // A live process as the owner, so that no other test's `find` clears it first.
     let mut server = Command::new("sleep").arg("60").spawn().unwrap();
-    let homes = groups.homes_of(&Owner::of_process(server.id()).unwrap());
+    let bases = groups.bases_of(&Owner::of_process(server.id()).unwrap());
     let made: Vec<_> = (0..3)
-        .map(|slot| Group::make(groups.mode, &homes, slot).unwrap())
+        .map(|slot| Cgroup::make(groups.mode, &bases, slot).unwrap())
         .collect();
     let mut orphans: Vec<_> = made.iter().map(|group| start_in(group, "sleep")).collect();
     while made.iter().any(|group| group.read().tasks_now == 0) {
@@ -236,7 +236,7 @@ fn a_sweep_kills_what_is_left_and_leaves_nothing() {
     let other = Cgroups {
         mode: groups.mode,
         reason: String::new(),
-        homes,
+        bases,
         spawner: None,
     };
     sweep(&other.directories());
@@ -254,7 +254,7 @@ fn a_sweep_kills_what_is_left_and_leaves_nothing() {
     server.wait().unwrap();
 }
 
-/// The program in the groups: what to do comes in a variable. Ignored, as it is no test.
+/// The program in the cgroups: what to do comes in a variable. Ignored, as it is no test.
 #[test]
 #[ignore = "started by the other tests"]
 fn program() {
@@ -292,23 +292,23 @@ fn cgroups_or_skip() -> Option<&'static Cgroups> {
     Some(&FOUND)
 }
 
-/// Says why a test did nothing. Where the host is known to have groups, that is a failure.
+/// Says why a test did nothing. Where the host is known to have cgroups, that is a failure.
 fn skip(reason: &str) {
     println!("SKIP: {reason}");
     assert!(env::var_os("HOTCELL_NO_SKIP").is_none(), "{reason}");
 }
 
 /// Each test has a slot of its own: they run side by side in one process.
-fn group_or_skip(slot: u32) -> Option<Group> {
+fn group_or_skip(slot: u32) -> Option<Cgroup> {
     cgroups_or_skip().map(|groups| groups.group(slot).unwrap())
 }
 
-fn run_in(group: &Group, what: &str) -> ExitStatus {
+fn run_in(group: &Cgroup, what: &str) -> ExitStatus {
     start_in(group, what).wait().unwrap()
 }
 
 /// Starts [`program`] in the group: a shell joins through its first descriptors.
-fn start_in(group: &Group, what: &str) -> Child {
+fn start_in(group: &Cgroup, what: &str) -> Child {
     let mut ways = group
         .join_files()
         .into_iter()
@@ -332,21 +332,21 @@ fn start_in(group: &Group, what: &str) -> Child {
 }
 
 impl Cgroups {
-    /// The homes that another server would have made here.
-    fn homes_of(&self, owner: &Owner) -> Homes {
-        let beside = |home: &PathBuf| home.with_file_name(owner.name());
-        let homes = Homes {
-            memory: beside(&self.homes.memory),
-            pids: beside(&self.homes.pids),
-            cpu: self.homes.cpu.as_ref().map(beside),
+    /// The bases that another server would have made here.
+    fn bases_of(&self, owner: &Owner) -> Bases {
+        let beside = |base: &PathBuf| base.with_file_name(owner.name());
+        let bases = Bases {
+            memory: beside(&self.bases.memory),
+            pids: beside(&self.bases.pids),
+            cpu: self.bases.cpu.as_ref().map(beside),
         };
         if self.mode == Mode::V2 {
-            fs::create_dir(&homes.memory).unwrap();
-            write(&homes.memory, "cgroup.subtree_control", "+memory +pids").unwrap();
-            if homes.cpu.is_some() {
-                write(&homes.memory, "cgroup.subtree_control", "+cpu").unwrap();
+            fs::create_dir(&bases.memory).unwrap();
+            write(&bases.memory, "cgroup.subtree_control", "+memory +pids").unwrap();
+            if bases.cpu.is_some() {
+                write(&bases.memory, "cgroup.subtree_control", "+cpu").unwrap();
             }
         }
-        homes
+        bases
     }
 }

@@ -1,8 +1,8 @@
-//! A place for our groups in the version 2 hierarchy.
+//! Where our cgroups go in the version 2 hierarchy.
 //!
-//! Its rule decides everything here: a group that gives controllers to groups
+//! Its rule decides everything here: a cgroup that gives controllers to cgroups
 //! inside it may hold no process itself (the top excepted). So a server that
-//! divides the group it stands in steps down into a leaf beside its cells.
+//! divides the cgroup it stands in steps down into a leaf beside its cells.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
-use super::layout::Place;
+use super::layout::Hierarchy;
 use super::owner::Owner;
 use super::sweep::members;
 use super::{layout, make, read, scope, write};
@@ -20,45 +20,45 @@ use super::{layout, make, read, scope, write};
 /// The leaf that holds the server, if it had to step down, and its spawners.
 pub const SERVER: &str = "srv";
 
-/// A directory whose groups have the memory and pids controllers.
+/// A directory whose cgroups have the memory and pids controllers.
 #[derive(Debug)]
-pub struct Home {
+pub struct Base {
     pub directory: PathBuf,
     pub cpu: bool,
 }
 
 /// Whether this hierarchy has what we need, or the host keeps it in version 1.
-pub fn has_controllers(place: &Place) -> bool {
-    read(&place.top, "cgroup.controllers")
+pub fn has_controllers(hierarchy: &Hierarchy) -> bool {
+    read(&hierarchy.top, "cgroup.controllers")
         .is_ok_and(|all| names(&all, "memory") && names(&all, "pids"))
 }
 
-/// Makes a home in our own group, or where that cannot be, in the next best place.
+/// Makes a base in our own cgroup, or where that cannot be, in the next best one.
 ///
-/// For root that is the top. An ordinary user asks systemd for a group.
-pub fn settle(place: &Place, owner: &Owner) -> Result<Home, String> {
-    if let Some(home) = place
+/// For root that is the top. An ordinary user asks systemd for a cgroup.
+pub fn settle(hierarchy: &Hierarchy, owner: &Owner) -> Result<Base, String> {
+    if let Some(base) = hierarchy
         .own
         .parent()
-        .filter(|home| place.own == home.join(SERVER))
-        && home.ends_with(owner.name())
+        .filter(|base| hierarchy.own == base.join(SERVER))
+        && base.ends_with(owner.name())
     {
-        // Asked before: we stand in the leaf of a home that is ours.
-        return Ok(at(home));
+        // Asked before: we stand in the leaf of a base that is ours.
+        return Ok(at(base));
     }
-    let own = match divide(&place.own, owner) {
-        Ok(home) => return Ok(home),
+    let own = match divide(&hierarchy.own, owner) {
+        Ok(base) => return Ok(base),
         Err(error) => format!(
             "Our cgroup {} cannot be divided: {error}",
-            place.own.display()
+            hierarchy.own.display()
         ),
     };
     if rustix::process::geteuid().is_root() {
-        return divide(&place.top, owner).map_err(|top| {
+        return divide(&hierarchy.top, owner).map_err(|top| {
             format!(
                 "{own}; nor can the top, {}: {top}. \
                  Start hotcell as the only process of its group, or as a systemd service with Delegate=yes.",
-                place.top.display()
+                hierarchy.top.display()
             )
         });
     }
@@ -67,7 +67,7 @@ pub fn settle(place: &Place, owner: &Owner) -> Result<Home, String> {
             .unified
             .ok_or_else(|| "it is not mounted".to_owned())
     });
-    scope.and_then(|place| divide(&place.own, owner).map_err(|error| error.to_string())).map_err(|scope| {
+    scope.and_then(|hierarchy| divide(&hierarchy.own, owner).map_err(|error| error.to_string())).map_err(|scope| {
         format!(
             "{own}; nor did systemd give us one: {scope}. \
              Start hotcell with `systemd-run --user --scope -p Delegate=yes`, or as a service with Delegate=yes."
@@ -76,16 +76,16 @@ pub fn settle(place: &Place, owner: &Owner) -> Result<Home, String> {
 }
 
 /// Lets processes with the group id `gid` move others into `group`, or out of one
-/// group in it into another.
+/// cgroup in it into another.
 pub fn admit(group: &Path, gid: u32) -> io::Result<()> {
     let entrance = group.join("cgroup.procs");
     chown(&entrance, None, Some(gid))?;
     fs::set_permissions(&entrance, fs::Permissions::from_mode(0o664))
 }
 
-/// The leaf of `home` for processes of the server's, unless we stand in it.
-pub fn leaf(home: &Path) -> Option<OwnedFd> {
-    let leaf = home.join(SERVER);
+/// The leaf of `base` for processes of the server's, unless we stand in it.
+pub fn leaf(base: &Path) -> Option<OwnedFd> {
+    let leaf = base.join(SERVER);
     if members(&leaf).contains(&(std::process::id() as i32)) {
         return None;
     }
@@ -93,53 +93,53 @@ pub fn leaf(home: &Path) -> Option<OwnedFd> {
     directory(&leaf).ok()
 }
 
-/// A descriptor of a group, for `clone3` to start a process in it.
+/// A file descriptor of a cgroup, for `clone3` to start a process in it.
 pub fn directory(group: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     Ok(rustix::fs::open(group, flags, Mode::empty())?)
 }
 
-/// Leaves the server's leaf in `home` for the group above, undoing [`step_down`].
+/// Leaves the server's leaf in `base` for the cgroup above, undoing [`step_down`].
 ///
 /// For the sweeper, which was born in that leaf and would keep it alive.
-pub fn leave(home: &Path) {
-    let Some(group) = home.parent() else { return };
-    if !members(&home.join(SERVER)).contains(&(std::process::id() as i32)) {
+pub fn leave(base: &Path) {
+    let Some(group) = base.parent() else { return };
+    if !members(&base.join(SERVER)).contains(&(std::process::id() as i32)) {
         return;
     }
-    // The group may hold us again only when it gives no controllers any more.
-    for directory in [home, group] {
+    // The cgroup may hold us again only when it gives no controllers any more.
+    for directory in [base, group] {
         let _ = write(directory, "cgroup.subtree_control", "-memory -pids -cpu");
     }
     let _ = write(group, "cgroup.procs", "0");
 }
 
-fn divide(group: &Path, owner: &Owner) -> io::Result<Home> {
-    let home = group.join(owner.name());
+fn divide(group: &Path, owner: &Owner) -> io::Result<Base> {
+    let base = group.join(owner.name());
     let given = match enable(group) {
-        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => step_down(group, &home, owner),
-        given => given.and_then(|()| make(&home).map(drop)),
+        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => step_down(group, &base, owner),
+        given => given.and_then(|()| make(&base).map(drop)),
     };
     // Enabled in our own directory too: that also keeps others from taking the
     // controllers away above us, which the kernel refuses while they are passed on.
-    match given.and_then(|()| enable(&home)) {
-        Ok(()) => Ok(at(&home)),
+    match given.and_then(|()| enable(&base)) {
+        Ok(()) => Ok(at(&base)),
         Err(error) => {
-            let _ = fs::remove_dir(&home);
+            let _ = fs::remove_dir(&base);
             Err(error)
         }
     }
 }
 
-fn at(directory: &Path) -> Home {
+fn at(directory: &Path) -> Base {
     let given = read(directory, "cgroup.subtree_control").unwrap_or_default();
-    Home {
+    Base {
         directory: directory.to_owned(),
         cpu: names(&given, "cpu"),
     }
 }
 
-/// Gives the groups inside `group` the controllers; cpu only if it can be had.
+/// Gives the cgroups inside `group` the controllers; cpu only if it can be had.
 fn enable(group: &Path) -> io::Result<()> {
     let available = read(group, "cgroup.controllers")?;
     let given = read(group, "cgroup.subtree_control")?;
@@ -162,12 +162,12 @@ fn enable(group: &Path) -> io::Result<()> {
 /// Moves this process out of `group` into a leaf, so that `group` can be divided.
 ///
 /// Only if it is alone there: other processes are not ours to move.
-fn step_down(group: &Path, home: &Path, owner: &Owner) -> io::Result<()> {
+fn step_down(group: &Path, base: &Path, owner: &Owner) -> io::Result<()> {
     if members(group) != [owner.pid as i32] {
         return Err(io::Error::other("other processes are in it"));
     }
-    let leaf = home.join(SERVER);
-    make(home)?;
+    let leaf = base.join(SERVER);
+    make(base)?;
     make(&leaf)?;
     let moved = write(&leaf, "cgroup.procs", "0").and_then(|()| enable(group));
     if moved.is_err() {

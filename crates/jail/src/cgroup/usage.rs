@@ -9,9 +9,9 @@ use std::path::Path;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use super::{Group, Mode};
+use super::{Cgroup, Mode};
 
-/// What a group's cell used since [`Group::limit`], and uses now.
+/// What a cgroup's cell used since [`Cgroup::limit`], and uses now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Usage {
     pub memory_now: u64,
@@ -30,7 +30,7 @@ pub struct Usage {
 /// The counters that cannot be set back, as they were when the run began.
 #[derive(Debug, Default)]
 pub(super) struct Before {
-    /// No run has used the group yet, so there is nothing to set back.
+    /// No run has used the cgroup yet, so there is nothing to set back.
     unused: bool,
     memory_peak: u64,
     oom_kills: u64,
@@ -47,7 +47,7 @@ impl Before {
     }
 }
 
-/// The kernel's files of a group that are read twice for each run, kept open.
+/// The kernel's files of a cgroup that are read twice for each run, kept open.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     peak: Counter,
@@ -59,7 +59,7 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    pub(super) fn open(group: &Group) -> Self {
+    pub(super) fn open(group: &Cgroup) -> Self {
         let open = Counter::open;
         let peak = group.name("memory.peak", "memory.max_usage_in_bytes");
         let settable = settable(&group.memory.join(peak));
@@ -73,7 +73,7 @@ impl Counters {
             tasks_refused: open(&group.pids, "pids.events"),
             cpu: match (group.mode, &group.cpu) {
                 (Mode::V2, _) => open(&group.memory, "cpu.stat"),
-                // There only if the host mounts the two controllers together. A group
+                // There only if the host mounts the two controllers together. A cgroup
                 // for it alone would make joining a third dearer for one figure.
                 (_, Some(cpu)) => open(cpu, "cpuacct.usage"),
                 (_, None) => Counter(None),
@@ -89,7 +89,7 @@ fn settable(path: &Path) -> Option<File> {
     (mode & 0o200 != 0).then_some(file)
 }
 
-impl Group {
+impl Cgroup {
     /// What the run has used so far. Anything the kernel does not tell is zero or `None`.
     pub fn read(&self) -> Usage {
         let before = self.before.lock().unwrap_or_else(PoisonError::into_inner);

@@ -57,7 +57,7 @@ pub fn apply(limits: &Limits) -> io::Result<()> {
 }
 
 /// Leaves the cell as many processors as it may use, picked at random. Without a
-/// control group nothing else keeps a cell with many sessions, each with a scheduler
+/// cgroup nothing else keeps a cell with many sessions, each with a scheduler
 /// group of its own, from taking all processors from the server.
 pub fn pin(cpus: f64) -> io::Result<()> {
     let allowed = sched_getaffinity(None)?;

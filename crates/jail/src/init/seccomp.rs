@@ -25,7 +25,7 @@ use rule::{Rule, Verdict};
 pub enum Filter {
     /// The program in a cell and everything it starts.
     ///
-    /// `grouped` says whether control groups bound the cell. Without them some calls are away:
+    /// `grouped` says whether cgroups bound the cell. Without them some calls are away:
     /// those for memory that no process maps, and the one that undoes the pinning to processors.
     Cell { grouped: bool },
     /// Our pid 1, which only waits, reports and exits.

@@ -1,8 +1,8 @@
-//! The sweeper: waits until the server is gone, then removes the control groups
+//! The sweeper: waits until the server is gone, then removes the cgroups
 //! that the server can no longer remove.
 //!
 //! It is cloned from the spawner before that gives up the server's rights, as a
-//! child of the server. It has nothing in it but the names of the groups.
+//! child of the server. It has nothing in it but the names of the cgroups.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};

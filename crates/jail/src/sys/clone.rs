@@ -76,7 +76,7 @@ pub fn clone_into(
     match check(pid)? {
         0 => Ok(Cloned::Child),
         pid => {
-            // SAFETY: the kernel stored a new descriptor in `pidfd`; nothing else owns it.
+            // SAFETY: the kernel stored a new file descriptor in `pidfd`; nothing else owns it.
             let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
             let pid = pid as libc::pid_t;
             Ok(Cloned::Parent { pid, pidfd })

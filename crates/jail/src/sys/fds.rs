@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use super::check;
 
-/// Marks every descriptor from `first` on close-on-exec, or closes it.
+/// Marks every file descriptor from `first` on close-on-exec, or closes it.
 pub fn close_range(first: RawFd, last: RawFd, on_exec: bool) -> io::Result<()> {
     let flags = if on_exec {
         libc::CLOSE_RANGE_CLOEXEC
@@ -18,7 +18,7 @@ pub fn close_range(first: RawFd, last: RawFd, on_exec: bool) -> io::Result<()> {
     check(ret).map(drop)
 }
 
-/// Closes every descriptor but those in `keep`. For a process that a clone gave
+/// Closes every file descriptor but those in `keep`. For a process that a clone gave
 /// copies of descriptors that are not its own.
 pub fn close_all_but(keep: &[RawFd]) -> io::Result<()> {
     let mut keep = keep.to_vec();
@@ -41,13 +41,13 @@ pub fn dup_as(fd: BorrowedFd<'_>, number: RawFd) -> io::Result<()> {
     check(ret.into()).map(drop)
 }
 
-/// Takes over descriptor 0, the control socket that the spawner was started with.
+/// Takes over file descriptor 0, the control socket that the spawner was started with.
 pub fn take_stdin() -> OwnedFd {
     // SAFETY: called once, first thing in a process started with that descriptor.
     unsafe { OwnedFd::from_raw_fd(0) }
 }
 
-/// Takes over a descriptor that whoever started this process left open for us.
+/// Takes over a file descriptor that whoever started this process left open for us.
 pub fn take_descriptor(number: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: F_GETFD takes two integers and changes nothing, whoever owns the number.
     check(unsafe { libc::fcntl(number, libc::F_GETFD) }.into())?;
@@ -60,7 +60,7 @@ pub fn keep_on_exec(fd: BorrowedFd<'_>) -> io::Result<()> {
     Ok(rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::empty())?)
 }
 
-/// Which descriptors below `end` are open in this process. Needs no /proc.
+/// Which file descriptors below `end` are open in this process. Needs no /proc.
 pub fn open_descriptors(end: RawFd) -> Vec<RawFd> {
     // SAFETY: F_GETFD takes two integers and changes nothing, whoever owns `fd`.
     let is_open = |&fd: &RawFd| unsafe { libc::fcntl(fd, libc::F_GETFD) } >= 0;

@@ -45,7 +45,7 @@ struct Launch {
 }
 
 /// Starts `path`, called `name`, in a process group of its own, without an environment,
-/// with `stdin` as its only other descriptor than null devices, and all signals blocked.
+/// with `stdin` as its only other file descriptor than null devices, and all signals blocked.
 ///
 /// Until it calls [`run_anywhere`] it stays off our processor: the kernel tends to put
 /// both on one, and both have work to do. For the same reason we do not wait for its exec,
@@ -92,7 +92,7 @@ pub fn launch(path: &CStr, name: &'static CStr, stdin: BorrowedFd<'_>) -> io::Re
     restore_signals(&masked)?;
     started?;
     send_elsewhere(pid);
-    // SAFETY: the kernel stored a new descriptor in `pidfd`; nothing else owns it.
+    // SAFETY: the kernel stored a new file descriptor in `pidfd`; nothing else owns it.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
     Ok(Process {
         pidfd,

@@ -20,7 +20,7 @@ pub fn enter(fd: BorrowedFd<'_>, flag: libc::c_int) -> io::Result<()> {
 }
 
 /// Brings the loopback interface up in our network namespace and returns a
-/// descriptor of that namespace.
+/// file descriptor of that namespace.
 pub fn loopback_up(socket: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     const SIOCGSKNS: libc::Ioctl = 0x894C;
     let mut request = libc::ifreq {
@@ -40,7 +40,7 @@ pub fn loopback_up(socket: BorrowedFd<'_>) -> io::Result<OwnedFd> {
         )
     };
     check(ret.into())?;
-    // SAFETY: SIOCGSKNS takes no argument and returns a new descriptor.
+    // SAFETY: SIOCGSKNS takes no argument and returns a new file descriptor.
     let fd = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCGSKNS) };
     let fd = check(fd.into())?;
     // SAFETY: the kernel just returned `fd` to us; nothing else owns it.

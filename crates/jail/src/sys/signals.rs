@@ -18,7 +18,7 @@ pub fn unblock_signals() -> io::Result<()> {
     mask_signals(libc::SIG_UNBLOCK, &(1..=64).collect::<Vec<_>>())
 }
 
-/// A descriptor that becomes readable when a child of ours ends.
+/// A file descriptor that becomes readable when a child of ours ends.
 pub fn child_signals() -> io::Result<OwnedFd> {
     mask_signals(libc::SIG_BLOCK, &[libc::SIGCHLD])?;
     let set = signal_set(&[libc::SIGCHLD]);

@@ -74,23 +74,23 @@ fn extend(ranges: &mut Vec<Range>, start: u32, verdict: Verdict) {
     }
 }
 
-/// A place in the program: the number of instructions from there to the end.
-type Place = usize;
+/// A label in the program: a position, as the number of instructions from there to the end.
+type Label = usize;
 
 /// A program written from its last instruction to its first.
 ///
 /// BPF only jumps forward, so whatever an instruction jumps to is already written: each method
-/// takes the places to go on to and gives the place to come in at.
+/// takes the labels to go on to and gives the label to come in at.
 #[derive(Default)]
 struct Backwards {
     code: Vec<sock_filter>,
     /// Where verdicts already written begin, so that each is written once.
-    verdicts: Vec<(Verdict, Place)>,
+    verdicts: Vec<(Verdict, Label)>,
 }
 
 impl Backwards {
     /// Searches the ranges for the number in the accumulator.
-    fn tree(&mut self, ranges: &[Range]) -> Place {
+    fn tree(&mut self, ranges: &[Range]) -> Label {
         if let [range] = ranges {
             return self.verdict(range.verdict);
         }
@@ -101,11 +101,11 @@ impl Backwards {
         self.branch(BPF_JGE, split_at, high, low)
     }
 
-    fn verdict(&mut self, verdict: Verdict) -> Place {
-        if let Some(&(_, place)) = self.verdicts.iter().find(|(known, _)| *known == verdict) {
-            return place;
+    fn verdict(&mut self, verdict: Verdict) -> Label {
+        if let Some(&(_, label)) = self.verdicts.iter().find(|(known, _)| *known == verdict) {
+            return label;
         }
-        let place = match verdict {
+        let label = match verdict {
             Verdict::Allow => self.end(SECCOMP_RET_ALLOW),
             Verdict::Errno(errno) => {
                 self.end(SECCOMP_RET_ERRNO | (errno as u32 & SECCOMP_RET_DATA))
@@ -119,15 +119,15 @@ impl Backwards {
                     .fold(allow, |next, check| self.check(check, next))
             }
         };
-        self.verdicts.push((verdict, place));
-        place
+        self.verdicts.push((verdict, label));
+        label
     }
 
     /// Goes on to `holds`, or returns the check's errno.
     ///
     /// SECURITY: only the low 32 bits are compared, because they are all the kernel reads of these
     /// arguments. Comparing 64 would let `ioctl(fd, TIOCSTI | 1 << 32)` through (CVE-2019-10063).
-    fn check(&mut self, check: &Check, holds: Place) -> Place {
+    fn check(&mut self, check: &Check, holds: Label) -> Label {
         let refused = self.verdict(Verdict::Errno(check.errno));
         let (values, equal, different) = match check.values {
             Values::Only(values) => (values, holds, refused),
@@ -143,46 +143,46 @@ impl Backwards {
         self.load(low_half(check.arg), masked)
     }
 
-    fn load(&mut self, offset: u32, next: Place) -> Place {
+    fn load(&mut self, offset: u32, next: Label) -> Label {
         self.then(BPF_LD | BPF_W | BPF_ABS, offset, next)
     }
 
-    fn end(&mut self, value: u32) -> Place {
+    fn end(&mut self, value: u32) -> Label {
         self.push(BPF_RET | BPF_K, value, 0, 0)
     }
 
-    /// Compares the accumulator with `value` and goes on at one place or the other.
-    fn branch(&mut self, compare: u32, value: u32, if_true: Place, if_false: Place) -> Place {
+    /// Compares the accumulator with `value` and goes on at one label or the other.
+    fn branch(&mut self, compare: u32, value: u32, if_true: Label, if_false: Label) -> Label {
         let if_true = self.within_reach(if_true);
         let if_false = self.within_reach(if_false);
-        let [jt, jf] = [if_true, if_false].map(|place| {
-            u8::try_from(self.code.len() - place).expect("both places are within reach")
+        let [jt, jf] = [if_true, if_false].map(|label| {
+            u8::try_from(self.code.len() - label).expect("both labels are within reach")
         });
         self.push(BPF_JMP | compare | BPF_K, value, jt, jf)
     }
 
     /// An instruction that goes on at `next`, with a jump to it if it does not lie right behind.
-    fn then(&mut self, code: u32, k: u32, next: Place) -> Place {
+    fn then(&mut self, code: u32, k: u32, next: Label) -> Label {
         if next != self.code.len() {
             self.jump(next);
         }
         self.push(code, k, 0, 0)
     }
 
-    /// `place`, or a jump to it: a branch spans 255 instructions, a plain jump any number.
-    fn within_reach(&mut self, place: Place) -> Place {
+    /// `label`, or a jump to it: a branch spans 255 instructions, a plain jump any number.
+    fn within_reach(&mut self, label: Label) -> Label {
         // One less, since the other side of the branch may need a jump in between.
-        match self.code.len() - place {
-            0..255 => place,
-            _ => self.jump(place),
+        match self.code.len() - label {
+            0..255 => label,
+            _ => self.jump(label),
         }
     }
 
-    fn jump(&mut self, place: Place) -> Place {
-        self.push(BPF_JMP | BPF_JA, (self.code.len() - place) as u32, 0, 0)
+    fn jump(&mut self, label: Label) -> Label {
+        self.push(BPF_JMP | BPF_JA, (self.code.len() - label) as u32, 0, 0)
     }
 
-    fn push(&mut self, code: u32, k: u32, jt: u8, jf: u8) -> Place {
+    fn push(&mut self, code: u32, k: u32, jt: u8, jf: u8) -> Label {
         self.code.push(sock_filter {
             code: code as u16,
             jt,

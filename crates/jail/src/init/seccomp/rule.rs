@@ -1,4 +1,4 @@
-//! The words the table is written in.
+//! What the rows of the table are made of.
 
 use libc::{c_int, c_long};
 

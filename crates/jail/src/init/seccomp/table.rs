@@ -252,7 +252,7 @@ pub const INIT: &[Rule] = &[
     ], Allow),
     #[cfg(target_arch = "x86_64")]
     rule(calls![SYS_poll], Allow),
-    // A debug build of std looks at a descriptor before it closes it.
+    // A debug build of std looks at a file descriptor before it closes it.
     rule(calls![SYS_fcntl], When(&[
         Check { arg: 1, mask: ALL_BITS, values: Only(&[libc::F_GETFD as u32]), errno: EPERM },
     ])),

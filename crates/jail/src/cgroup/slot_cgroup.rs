@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use super::sweep::until;
 use super::usage::{Before, Counters};
-use super::{Homes, Mode, make, unified, write};
+use super::{Bases, Mode, make, unified, write};
 use crate::policy::Limits;
 
-/// A group that holds one cell at a time.
+/// A cgroup that holds one cell at a time.
 #[derive(Debug)]
-pub struct Group {
+pub struct Cgroup {
     pub(super) mode: Mode,
     pub(super) memory: PathBuf,
     pub(super) pids: PathBuf,
@@ -32,24 +32,24 @@ pub struct Group {
 /// The kernel's default, which we leave as it is.
 const PERIOD_MICROSECONDS: f64 = 100_000.0;
 
-/// How long a group may stay busy after its cell was killed. Namespaces are torn
+/// How long a cgroup may stay busy after its cell was killed. Namespaces are torn
 /// down after the last process is reaped, so a little waiting is normal.
 const REMOVAL: Duration = Duration::from_secs(2);
 
-impl Group {
-    pub(super) fn make(mode: Mode, homes: &Homes, slot: u32) -> io::Result<Self> {
-        let place = |home: &PathBuf| match mode {
-            Mode::V2 => home.join(slot.to_string()),
-            _ => home.with_added_extension(slot.to_string()),
+impl Cgroup {
+    pub(super) fn make(mode: Mode, bases: &Bases, slot: u32) -> io::Result<Self> {
+        let path = |base: &PathBuf| match mode {
+            Mode::V2 => base.join(slot.to_string()),
+            _ => base.with_added_extension(slot.to_string()),
         };
         if mode == Mode::None {
             return Err(io::ErrorKind::Unsupported.into());
         }
         let mut group = Self {
             mode,
-            memory: place(&homes.memory),
-            pids: place(&homes.pids),
-            cpu: homes.cpu.as_ref().map(place),
+            memory: path(&bases.memory),
+            pids: path(&bases.pids),
+            cpu: bases.cpu.as_ref().map(path),
             join_files: Vec::new(),
             directory: None,
             counters: Counters::default(),
@@ -57,7 +57,7 @@ impl Group {
             limited: Mutex::default(),
         };
         if let Err(error) = group.build() {
-            // Half a group would be nobody's to remove.
+            // Half a cgroup would be nobody's to remove.
             for directory in group.directories() {
                 let _ = fs::remove_dir(directory);
             }
@@ -91,7 +91,7 @@ impl Group {
 
     /// Sets the limits of the next run and starts its counting.
     ///
-    /// Call it while the group is empty. It fails if what an earlier run left
+    /// Call it while the cgroup is empty. It fails if what an earlier run left
     /// behind does not fit into the new limit and cannot be reclaimed.
     pub fn limit(&self, limits: &Limits) -> io::Result<()> {
         let mut limited = self.limited.lock().unwrap_or_else(PoisonError::into_inner);
@@ -165,7 +165,7 @@ impl Group {
         self.directory.as_ref().map(AsFd::as_fd)
     }
 
-    /// Kills every process in the group, where the kernel can do that at once.
+    /// Kills every process in the cgroup, where the kernel can do that at once.
     ///
     /// Version 1 cannot: there the end of the cell's pid 1 has to do.
     pub fn kill(&self) {
@@ -174,7 +174,7 @@ impl Group {
         }
     }
 
-    /// Removes the group, waiting up to two seconds for its last process to be gone.
+    /// Removes the cgroup, waiting up to two seconds for its last process to be gone.
     pub fn remove(self) -> io::Result<()> {
         let mut last = Ok(());
         until(REMOVAL, || {
