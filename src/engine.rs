@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use jail::{Host, Jail, JailError, Policy, View, Zygote};
+use jail::{Host, Jail, JailError, Link, Policy, View, Zygote};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use crate::compile::{Builder, Built, Cells};
@@ -24,7 +24,7 @@ use crate::language::{
 use crate::packages::{BadWish, InstallerContext, PackageError, PackagePlan, Packages, Readied};
 use crate::plan::{Defaults, PORT, RunPlan, plan};
 use crate::pool::{Budget, Pool};
-use crate::request::{Network, RequestError, RunRequest};
+use crate::request::{Network, RequestError, RunRequest, overlap};
 use crate::run::{self, Door, OutputEvent, RunResult, StartError, Stdin, Stream, Surface};
 use crate::runtimes::{Bar, FetchError, Order, RuntimesFolder, Wanted, add, may_add_unasked};
 use crate::upstream::{Functions, ServerStderr, UnknownServer, UpstreamServers};
@@ -141,6 +141,7 @@ fn view(plan: &RunPlan) -> View {
     View {
         trees: plan.trees.clone(),
         mounts: plan.mounts.clone(),
+        links: plan.links.clone(),
     }
 }
 
@@ -297,6 +298,10 @@ impl Engine {
         if shows || wishes.is_some() {
             // What is wrong with the folder is said to those who need it.
             plan.trees.extend(self.packages.tree().ok());
+            let links = definition.packages.iter().flat_map(|it| it.root_links());
+            // What the caller mounts there wins.
+            let is_free = |link: &Link| !plan.mounts.iter().any(|it| overlap(&it.cell, &link.path));
+            plan.links = links.filter(is_free).collect();
         }
         if let Some(wishes) = wishes {
             plan.want(wishes, definition, offline);
@@ -510,7 +515,7 @@ impl Engine {
             jail: &|trees| {
                 self.jail(View {
                     trees: trees.to_vec(),
-                    mounts: Vec::new(),
+                    ..View::default()
                 })
             },
             cgroups: host.cgroups(),

@@ -127,6 +127,7 @@ fn plan(question: &Question, limits: Limits, timeout: Duration) -> RunPlan {
         },
         trees: Vec::new(),
         mounts: Vec::new(),
+        links: Vec::new(),
         egress: None,
         argv: vec![PROGRAM.to_owned()],
         env: BTreeMap::from(env.map(|(name, value)| (name.to_owned(), value.to_owned()))),

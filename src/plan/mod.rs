@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use jail::{Limits, Mount, Tree, Zygote};
+use jail::{Limits, Link, Mount, Tree, Zygote};
 
 use crate::language::{By, Definition, Failure, LanguageId, Runtime};
 use crate::packages::{PackagePlan, Set, Wishes};
@@ -41,6 +41,8 @@ pub struct RunPlan {
     pub trees: Vec<Tree>,
     /// Folders of the host that were granted.
     pub mounts: Vec<Mount>,
+    /// Links at the root of the cell.
+    pub links: Vec<Link>,
     /// The hosts it may reach, if any: see [`RunPlan::grant`].
     pub egress: Option<Egress>,
     /// The first is an absolute path inside the cell, or the word for the engines.
@@ -154,6 +156,7 @@ pub fn plan(
         runtime: runtime.clone(),
         trees,
         mounts: parts.mounts,
+        links: Vec::new(),
         egress: None,
         argv,
         build,

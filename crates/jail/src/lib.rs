@@ -24,7 +24,7 @@ mod wire;
 mod zygote;
 
 pub use error::{Failed, JailError};
-pub use policy::{Access, ENGINE, Limits, Mount, Policy, Tree, View, Zygote};
+pub use policy::{Access, ENGINE, Limits, Link, Mount, Policy, Tree, View, Zygote};
 pub use spawn::{Cell, Event, Host, Jail};
 pub use spec::{Exit, Go, Missing, Wall};
 

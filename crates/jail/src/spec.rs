@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 use self::codec::{Reader, Writer, garbled, read_memory_file};
 use crate::error::Failed;
-use crate::policy::{Access, Limits, Mount, Policy, Tree, View, Zygote};
+use crate::policy::{Access, Limits, Link, Mount, Policy, Tree, View, Zygote};
 
 /// What a spawner is told once, before it builds its root.
 #[derive(Debug, Clone, PartialEq)]
@@ -161,6 +161,11 @@ impl SpawnerSpec {
             out.bytes(mount.cell.as_os_str().as_bytes());
             mount.access.write(&mut out);
         }
+        out.number(self.view.links.len() as u64);
+        for link in &self.view.links {
+            out.bytes(link.path.as_os_str().as_bytes());
+            out.bytes(link.target.as_os_str().as_bytes());
+        }
         out.number(self.sweep.len() as u64);
         for path in &self.sweep {
             out.bytes(path.as_os_str().as_bytes());
@@ -201,6 +206,12 @@ impl SpawnerSpec {
                 access: Access::read(input)?,
             })
         })?;
+        let links = input.list(|input| {
+            Ok(Link {
+                path: input.text()?.into(),
+                target: input.text()?.into(),
+            })
+        })?;
         let sweep = input.list(|input| Ok(input.text()?.into()))?;
         let zygote = match input.number()? {
             0 => None,
@@ -218,7 +229,11 @@ impl SpawnerSpec {
         };
         input.end()?;
         Ok(Self {
-            view: View { trees, mounts },
+            view: View {
+                trees,
+                mounts,
+                links,
+            },
             uid_base,
             is_grouped,
             sweep,

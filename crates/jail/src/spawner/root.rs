@@ -30,7 +30,7 @@ use rustix::mount::{
 use super::masks::{self, Mask};
 use super::side::Side;
 use crate::error::{Failed, step};
-use crate::policy::{Access, Limits, View};
+use crate::policy::{Access, Limits, Link, View};
 use crate::sys;
 
 const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID;
@@ -232,7 +232,8 @@ impl Root {
             fs::create_dir("proc")?;
             side.mount_proc(host_proc.as_fd(), "/tmp/proc")
         })?;
-        let (trees, mounts, engine) = step("filling the root", || fill(opened, &links))?;
+        let (trees, mounts, engine) =
+            step("filling the root", || fill(opened, &links, &view.links))?;
         let (lifeline, alive) = step("making the lifeline", || {
             Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
         })?;
@@ -364,6 +365,7 @@ impl Root {
 fn fill(
     opened: Vec<Opened>,
     links: &[(PathBuf, PathBuf)],
+    last: &[Link],
 ) -> io::Result<(Vec<Shown>, Vec<Granted>, Option<OwnedFd>)> {
     for folder in ["host/empty", "mask/folder", "mask/facts", "facts", "cell"] {
         fs::create_dir_all(folder)?;
@@ -446,6 +448,11 @@ fn fill(
             }
         };
         attach(&tree, &target)?;
+    }
+    // SECURITY: after everything that opens paths in the root, so that nothing of ours follows one of these to a path
+    // of the host. One whose path is taken by a tree or a granted folder stops the start.
+    for link in last {
+        symlink(&link.target, inside(&link.path))?;
     }
     // What lies over folders of /proc must not be writable either.
     bind_restricted("mask/folder", "mask/folder", DATA)?;

@@ -81,10 +81,15 @@ fn a_spawner_spec_survives_the_trip_through_its_memory_file() {
         cell: "/data".into(),
         access: Access::Write,
     };
+    let link = Link {
+        path: "/modules".into(),
+        target: "/workspace/modules".into(),
+    };
     let spec = SpawnerSpec {
         view: View {
             trees: vec![tree],
             mounts: vec![mount],
+            links: vec![link],
         },
         uid_base: Some(1 << 30),
         is_grouped: true,
