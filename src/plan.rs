@@ -118,6 +118,7 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         .engine_command(&file, &parts.args)
         .unwrap_or_else(|| names.expand(&runtime.way.run));
     let env = environment(definition, runtime);
+    let packages_shown = packages.tree.is_some();
     let shown: Vec<Tree> = trees.iter().cloned().chain(packages.tree).collect();
     let files: Vec<InputFile> = [source].into_iter().chain(parts.files).collect();
     let build = build::plan(
@@ -130,11 +131,15 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
             limits: &settled.limits,
         },
     );
+    let how = definition.packages.as_ref();
+    let root_links = how.filter(|_| packages_shown).into_iter();
+    let root_links = root_links.flat_map(|how| how.root_links());
     let mut launch = Launch::new(argv)
         .env(env)
         .env(parts.env.clone())
         .trees(shown)
         .mounts(parts.mounts)
+        .links(root_links)
         .limits(settled.limits)
         .timeout(settled.timeout)
         .output_limit(settled.output);
@@ -172,7 +177,6 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         }
         _ => Vec::new(),
     };
-    let how = definition.packages.as_ref();
     let packages = packages.wishes.zip(how).map(|(wishes, how)| PackagePlan {
         language: definition.id.clone(),
         runtime: runtime.clone(),

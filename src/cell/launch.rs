@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jail::{Limits, Mount, Tree, View, Zygote};
+use jail::{Limits, Link, Mount, Tree, View, Zygote};
 
 use crate::loopback::Service;
-use crate::request::{CellPath, InputFile};
+use crate::request::{CellPath, InputFile, overlap};
 use crate::secret::Secret;
 
 /// Everything that a cell is started with. What is not named here it does not have.
@@ -124,6 +124,14 @@ impl Launch {
     /// Grants it folders of the host.
     pub fn mounts(mut self, mounts: impl IntoIterator<Item = Mount>) -> Self {
         self.view.mounts.extend(mounts);
+        self
+    }
+
+    /// Adds symbolic links at its root. What the caller mounts at such a path wins.
+    pub fn links(mut self, links: impl IntoIterator<Item = Link>) -> Self {
+        let mounts = &self.view.mounts;
+        let is_free = |link: &Link| !mounts.iter().any(|it| overlap(&it.cell, &link.path));
+        self.view.links.extend(links.into_iter().filter(is_free));
         self
     }
 

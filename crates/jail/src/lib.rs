@@ -32,7 +32,7 @@ pub use cell::{Cell, Event};
 pub use error::{Failed, JailError};
 pub use host::Host;
 pub use jail::Jail;
-pub use policy::{Access, ENGINE, Limits, Mount, Policy, Tree, View, Zygote};
+pub use policy::{Access, ENGINE, Limits, Link, Mount, Policy, Tree, View, Zygote};
 pub use spec::{Exit, Missing, Wall, WorkerWalls};
 
 /// Becomes a spawner if this process was started as one; else returns.

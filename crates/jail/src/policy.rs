@@ -23,6 +23,16 @@ pub struct View {
     /// Read-only, each behind an overlay.
     pub trees: Vec<Tree>,
     pub mounts: Vec<Mount>,
+    pub links: Vec<Link>,
+}
+
+/// A symbolic link at the root of every cell. What it leads to is each cell's own matter: it is resolved
+/// within the cell, and may not be there.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Link {
+    /// An absolute path with one part.
+    pub path: PathBuf,
+    pub target: PathBuf,
 }
 
 /// A folder of the host that the caller has granted: cells see it as it is, at a path

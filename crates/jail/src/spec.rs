@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use crate::codec::{Codec, Reader, Writer, fields, garbled};
 use crate::error::Failed;
-use crate::policy::{Access, Limits, Mount, Policy, Tree, View, Zygote};
+use crate::policy::{Access, Limits, Link, Mount, Policy, Tree, View, Zygote};
 
 /// What a spawner is told once, before it builds its root.
 #[derive(Debug, Clone, PartialEq)]
@@ -161,7 +161,12 @@ fields!(Exit {
     left,
 });
 fields!(Failed { step, errno });
-fields!(View { trees, mounts });
+fields!(View {
+    trees,
+    mounts,
+    links
+});
+fields!(Link { path, target });
 fields!(Tree { host, cell });
 fields!(Mount { host, cell, access });
 fields!(Zygote {

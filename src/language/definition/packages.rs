@@ -1,8 +1,11 @@
 //! How a language's programs get packages.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::Deserialize;
+
+use jail::Link;
 
 use crate::request::CellPath;
 
@@ -36,6 +39,10 @@ pub struct Packages {
     /// Links in its workspace, or its compiler's; `{file}` is the program's own.
     #[serde(default)]
     pub links: BTreeMap<CellPath, String>,
+    /// Links at the root of every sandbox of the language, each to a path of the workspace. They are the same for all
+    /// programs, with packages and without; `links` may lead on from there.
+    #[serde(default)]
+    pub root_links: BTreeMap<CellPath, CellPath>,
     /// What builds a program with packages, instead of the way's own steps: `{tool}` is the
     /// installer beside the runtime, `{out}` the program to be built.
     #[serde(default)]
@@ -48,6 +55,16 @@ pub struct Packages {
     /// The first whose program is there wins.
     #[serde(rename = "with")]
     pub installers: Vec<Installer>,
+}
+
+impl Packages {
+    /// The links at the root of a sandbox.
+    pub fn root_links(&self) -> impl Iterator<Item = Link> {
+        self.root_links.iter().map(|(path, target)| Link {
+            path: Path::new("/").join(path.as_str()),
+            target: Path::new("/workspace").join(target.as_str()),
+        })
+    }
 }
 
 /// A program that installs packages. In its words `{runtime}` is the language's, `{index}`

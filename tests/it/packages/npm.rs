@@ -263,3 +263,45 @@ fn what_cannot_be_had_is_said_in_the_installers_words_and_no_script_runs() {
     );
     assert_eq!(quiet["stdout"], "false\n", "{quiet}");
 }
+
+/// Makes a package of its own at run time, of the name of one that is installed.
+const OWN: &str = "fs.mkdirSync('node_modules/oldthing', { recursive: true });
+fs.writeFileSync('node_modules/oldthing/index.js', 'exports.version = \"own\"');
+";
+
+#[test]
+fn what_a_program_puts_into_node_modules_itself_wins_and_what_is_installed_is_found_beside_it() {
+    let required = format!(
+        "const fs = require('fs');\n{OWN}console.log(require('oldthing').version, require('flatthing').version)"
+    );
+    // Of a package's own packages none is the program's.
+    let imported = format!(
+        "import fs from 'node:fs';\n{OWN}const [own, other, flat] = await Promise.all(['oldthing', '@scope/newthing', 'flatthing'].map((it) => import(it)));\n\
+         console.log(own.default.version, other.needs, flat.default.version);\n\
+         // import 'oldthing'; import '@scope/newthing'; import 'flatthing'"
+    );
+    let named = ["oldthing@1", "@scope/newthing", "flatthing"];
+    let named: Vec<&str> = named.iter().flat_map(|it| ["--package", it]).collect();
+    for hotcell in everyone() {
+        let registry = filled();
+        let about = json!({ "name": "flatthing", "version": "3.0.0" });
+        let flat = tarball(&[
+            ("package/package.json", about.to_string()),
+            ("package/index.js", "exports.version = '3.0.0'".to_owned()),
+        ]);
+        registry.publish("flatthing", "3.0.0", json!({}), &flat);
+        let check = |make: &dyn Fn() -> Command, language: &str| {
+            for (code, expected) in [(&required, "own 3.0.0\n"), (&imported, "own 1.0.0 3.0.0\n")] {
+                let flags = ["-l", language, "-c", code.as_str()];
+                let record = json(make(), &[&named[..], &flags].concat());
+                assert_eq!(record["stdout"], expected, "{language}: {record}");
+            }
+        };
+        if has("npm") && has("node") {
+            check(&|| command(&hotcell, &registry, None), "js@node");
+        }
+        if installer().is_some() {
+            check(&|| alone(&hotcell, &registry), "js@embedded");
+        }
+    }
+}

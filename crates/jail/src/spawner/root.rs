@@ -163,7 +163,9 @@ impl Root {
             trees,
             mounts,
             engine,
-        } = step("filling the root", || fill::fill(opened, &links))?;
+        } = step("filling the root", || {
+            fill::fill(opened, &links, &view.links)
+        })?;
         let (lifeline, alive) = step("making the lifeline", || {
             Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
         })?;

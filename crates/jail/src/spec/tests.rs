@@ -78,10 +78,15 @@ fn a_spawner_spec_survives_the_trip_and_no_damage_panics() {
         cell: "/data".into(),
         access: Access::Write,
     };
+    let link = Link {
+        path: "/modules".into(),
+        target: "/workspace/modules".into(),
+    };
     let spec = SpawnerSpec {
         view: View {
             trees: vec![tree],
             mounts: vec![mount],
+            links: vec![link],
         },
         uid_base: Some(1 << 30),
         has_cgroups: true,

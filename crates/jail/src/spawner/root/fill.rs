@@ -11,6 +11,7 @@ use rustix::mount::{MountFlags, MoveMountFlags, mount, move_mount};
 
 use super::trees::{DATA, Opened, Role, TOP, TREE, clone_mount};
 use super::{Granted, Shown};
+use crate::policy::Link;
 use crate::sys;
 
 /// What of the host is in the root now.
@@ -20,8 +21,12 @@ pub struct Filled {
     pub engine: Option<OwnedFd>,
 }
 
-/// Lays the root out in the working directory. `links` are the host's own at the top.
-pub fn fill(opened: Vec<Opened>, links: &[(PathBuf, PathBuf)]) -> io::Result<Filled> {
+/// Lays the root out in the working directory. `links` are the host's own at the top, `last` those of the view.
+pub fn fill(
+    opened: Vec<Opened>,
+    links: &[(PathBuf, PathBuf)],
+    last: &[Link],
+) -> io::Result<Filled> {
     for folder in ["host/empty", "mask/folder", "mask/facts", "facts", "cell"] {
         fs::create_dir_all(folder)?;
     }
@@ -103,6 +108,11 @@ pub fn fill(opened: Vec<Opened>, links: &[(PathBuf, PathBuf)]) -> io::Result<Fil
             }
         };
         attach(&tree, &target)?;
+    }
+    // SECURITY: after everything that opens paths in the root, so that nothing of ours follows one of these to a path
+    // of the host. One whose path is taken by a tree or a granted folder stops the start.
+    for link in last {
+        symlink(&link.target, inside(&link.path))?;
     }
     // What lies over folders of /proc must not be writable either.
     bind_restricted("mask/folder", "mask/folder", DATA)?;
