@@ -207,7 +207,7 @@ fn the_answer_does_not_wait_for_children_that_stay() {
                   time.sleep(600)\n    os._exit(0)\nos.wait()\nprint('done')";
     let stopped = "import os\nchild = os.fork()\nif child == 0:\n    os.kill(os.getpid(), 19)\n\
                    os.waitpid(child, os.WUNTRACED)\nprint('done')";
-    for hotcell in every_provider() {
+    for hotcell in everyone() {
         for code in [daemon, stopped] {
             let before = Before::look(&hotcell);
             let marked = mark(&hotcell);
