@@ -61,7 +61,7 @@ pub fn main_with(engine: Option<Engine>) -> ExitCode {
     // A library that gets no thread or file descriptor has no other way to say so.
     std::panic::set_hook(Box::new(|panic| {
         let what = panic.payload_as_str().unwrap_or("for no known reason");
-        print_error(&format!("stopped by a fault: {what}"), Some(LOW_LIMITS));
+        print_error(&format!("internal error: {what}"), Some(LOW_LIMITS));
     }));
     let work = move || match Arguments::parse().command {
         Command::Run(arguments) => run::main(&arguments, engine),

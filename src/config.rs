@@ -83,8 +83,8 @@ pub struct BeyondCeiling {
 impl BeyondCeiling {
     pub fn hint(&self) -> String {
         match &self.ceiling {
-            Network::None => "Do without a network.".to_owned(),
-            ceiling => format!("What may be granted is: {ceiling}."),
+            Network::None => "Run it without a network.".to_owned(),
+            ceiling => format!("Ask only for: {ceiling}."),
         }
     }
 }
@@ -186,7 +186,7 @@ impl Config {
         let mut notes = Vec::new();
         if narrower {
             notes.push(format!(
-                "network: {asked} was asked for, {network} is the most allowed and was used"
+                "network: {asked} was asked for; {network} was granted, which is all that is allowed"
             ));
         }
         let touched = |hosts: &[Pattern]| hosts.iter().any(|host| network.touches(host));

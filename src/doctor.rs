@@ -64,7 +64,7 @@ pub struct Check {
 pub enum Group {
     /// Whether there can be a cell.
     Cell,
-    /// What a program in a cell is and can do.
+    /// What a program in a sandbox is and can do.
     Inside,
     /// What ends a program that wants too much.
     Limits,

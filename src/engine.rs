@@ -223,7 +223,7 @@ impl Engine {
         if chosen.by == By::Content {
             let percent = (100.0 * chosen.certainty).floor();
             notes.push(format!(
-                "no language was named; it looks like {} ({percent} % sure)",
+                "no language was named; detected {} from its content ({percent} % sure)",
                 definition.id
             ));
         }

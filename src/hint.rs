@@ -129,7 +129,7 @@ impl Hint {
                 "Give the program its input as `stdin`.",
             ),
             Self::GiveFile => (
-                "Name the program's file; a folder goes beside it with `--file`.",
+                "Name the program's file, and add a folder with `--file`.",
                 "Name a file, not a folder.",
             ),
             Self::GiveMount => (
@@ -138,7 +138,7 @@ impl Hint {
             ),
             Self::GiveLock => (
                 "Give `--lock` a file with `packages.lock` of an earlier result as it is.",
-                "Pass `packages.lock` of an earlier result as it is.",
+                "Pass `packages.lock` of an earlier result unchanged.",
             ),
             Self::NameLanguage => (
                 "Name the language, as in `--language python`.",
@@ -149,7 +149,7 @@ impl Hint {
                 "Read `hotcell://languages` for the list.",
             ),
             Self::RenameFile => (
-                "Give one of them another path: `--file HOST:CELL`.",
+                "Give one of them another path: `--file HOST:PATH`.",
                 "Give one of them another path in `files`.",
             ),
             Self::RaiseTimeout => (
@@ -158,7 +158,7 @@ impl Hint {
             ),
             Self::RaiseMemory => (
                 "Raise the limit with `--memory`.",
-                "Let the program use less memory; the limit is the server's.",
+                "Let the program use less memory; the server sets the limit.",
             ),
             Self::RaiseProcesses => (
                 "Raise the limit with `--pids`, or start fewer processes and threads.",
@@ -173,10 +173,10 @@ impl Hint {
                 "Pass less in `files`: they are a part of the memory, and its limit is the server's.",
             ),
             Self::AllowReduced if surface == Surface::PackagesAdd => {
-                return "Mend it; `hotcell doctor` says how.".to_owned();
+                return "Run `hotcell doctor` to see how to fix it.".to_owned();
             }
             Self::AllowReduced => (
-                "Mend it (`hotcell doctor` says how), or accept a weaker sandbox with `--allow-reduced`.",
+                "Run `hotcell doctor` to see how to fix it, or accept a weaker sandbox with `--allow-reduced`.",
                 "Have the server's owner mend it (`hotcell doctor` says how), or accept a weaker sandbox with `serve --allow-reduced`.",
             ),
         };

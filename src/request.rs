@@ -53,7 +53,7 @@ pub enum RequestError {
     #[error("{what} has a NUL byte")]
     Nul { what: String },
 
-    #[error("`{}` is not a name of an environment variable", .0.escape_debug())]
+    #[error("`{}` is not a valid name for an environment variable", .0.escape_debug())]
     BadVariable(String),
 
     #[error("`{}` is not {expected}", value.escape_debug())]
@@ -104,7 +104,7 @@ impl RequestError {
             Self::Unset(_) => "Set it, or give its value: `NAME=value`.".into(),
             Self::HostFile { source, .. } => match source.kind() {
                 io::ErrorKind::NotFound => "Check the path.".into(),
-                io::ErrorKind::PermissionDenied => "Check who may read it.".into(),
+                io::ErrorKind::PermissionDenied => "Check its permissions.".into(),
                 io::ErrorKind::IsADirectory => Hint::GiveFile,
                 _ => return None,
             },

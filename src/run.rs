@@ -73,7 +73,7 @@ pub enum Stdin {
     Stream(mpsc::Receiver<Vec<u8>>),
 }
 
-/// Runs a program in a cell of `provider` until it ends or `cancelled` does.
+/// Runs a program in a sandbox of `provider` until it ends or `cancelled` does.
 ///
 /// Dropping the future ends the cell too.
 pub async fn run(

@@ -170,11 +170,11 @@ pub enum CallError {
     Tool(String),
     #[error("{0}")]
     Arguments(String),
-    #[error("there is no such tool; there are: {0}")]
+    #[error("unknown tool; known are: {0}")]
     UnknownTool(String),
-    #[error("there is no such server here; there are: {0}")]
+    #[error("unknown server; known are: {0}")]
     UnknownServer(String),
-    #[error("the server does not work: {0}")]
+    #[error("the server is not available: {0}")]
     Unavailable(String),
 }
 
@@ -193,7 +193,7 @@ impl CallError {
 
 /// A request names a server that there is none of.
 #[derive(Debug, thiserror::Error)]
-#[error("there is no server `{}`", asked.escape_debug())]
+#[error("unknown server `{}`", asked.escape_debug())]
 pub struct UnknownServer {
     pub asked: String,
     pub known: Vec<String>,
@@ -202,8 +202,8 @@ pub struct UnknownServer {
 impl UnknownServer {
     pub fn hint(&self) -> String {
         match self.known.as_slice() {
-            [] => "Configure it under `[servers]`; docs/servers.md says how.".to_owned(),
-            known => format!("There are: {}.", known.join(", ")),
+            [] => "Configure it under `[servers]` in config.toml (see docs/servers.md).".to_owned(),
+            known => format!("Choose one of: {}.", known.join(", ")),
         }
     }
 }

@@ -12,19 +12,19 @@ pub enum CellError {
     #[error(transparent)]
     Jail(#[from] JailError),
 
-    #[error("this host cannot build a wall that the run needs: {name}: {detail}")]
+    #[error("this host cannot build a layer of the sandbox that the run needs: {name}: {detail}")]
     Wall { name: &'static str, detail: String },
 
     #[error(transparent)]
     Place(#[from] PlaceError),
 
-    #[error("could not fetch what was built: {0}")]
+    #[error("could not copy the built program out of the sandbox: {0}")]
     Collect(io::Error),
 
-    #[error("the cell was lost while it was being made")]
+    #[error("the sandbox was lost while it was being made")]
     Lost,
 
-    #[error("the cell took too long to be made")]
+    #[error("making the sandbox took too long")]
     Slow,
 
     #[error("could not make a pipe: {0}")]
@@ -54,7 +54,7 @@ impl CellError {
             Self::Place(error) => return error.hint(),
             Self::Wall { .. } => return Some(Hint::AllowReduced),
             Self::Jail(error) => error.hint(),
-            Self::Lost | Self::Slow => Some("Try again; if it stays so, run `hotcell doctor`."),
+            Self::Lost | Self::Slow => Some("Try again; if it fails again, run `hotcell doctor`."),
             Self::Pipe(_) | Self::Loopback(_) => {
                 Some("Raise the limit on open files (`ulimit -n`).")
             }

@@ -69,7 +69,8 @@ impl Isolation {
         let mut walls = vec![WallReport {
             name: "private root",
             stands: true,
-            detail: "own user, pid and mount namespaces; only shown trees in the root".to_owned(),
+            detail: "own user, pid and mount namespaces; the root has only the folders it may see"
+                .to_owned(),
             confines: true,
         }];
         walls.extend(KERNEL_WALLS.map(|(wall, name, holds, mend, confines)| {
@@ -90,7 +91,7 @@ impl Isolation {
             name: "seccomp",
             stands: seccomp,
             detail: if seccomp {
-                "system calls are allowed by a list".to_owned()
+                "only system calls on an allowlist".to_owned()
             } else {
                 "this kernel has no seccomp filters. Use a kernel built with CONFIG_SECCOMP_FILTER."
                     .to_owned()
@@ -114,7 +115,7 @@ impl Isolation {
             stands: cgroups.mode() != Mode::None,
             detail: match cgroups.mode() {
                 Mode::None => format!(
-                    "rlimits and a watcher that sums the cell stand in. {}",
+                    "resource limits and a watcher that adds up the sandbox's memory are used instead. {}",
                     cgroups.reason()
                 ),
                 _ => cgroups.reason().to_owned(),
@@ -161,35 +162,35 @@ const KERNEL_WALLS: [(Wall, &str, &str, &str, bool); 7] = [
     (
         Wall::Hostname,
         "uts namespace",
-        "a host name that tells nothing",
+        "a neutral host name",
         "Raise the sysctl user.max_uts_namespaces.",
         true,
     ),
     (
         Wall::CgroupNamespace,
         "cgroup namespace",
-        "group paths of the host are hidden",
+        "cgroup paths of the host are hidden",
         "Raise the sysctl user.max_cgroup_namespaces.",
         true,
     ),
     (
         Wall::Proc,
         "private /proc",
-        "own processes only, the host's facts masked",
+        "only its own processes; facts about the host are hidden",
         "Programs run without /proc. A container must not mask its own: start it with `--security-opt systempaths=unconfined` (Podman: `--security-opt unmask=ALL`).",
         true,
     ),
     (
         Wall::Overlay,
         "private inodes",
-        "an overlay of its own over every shown tree",
+        "its own overlay over every visible folder",
         "Cells share inodes of /usr and could signal by file locks. Load the kernel's `overlay` module.",
         false,
     ),
     (
         Wall::NestedNamespaces,
         "no new namespaces",
-        "none can be made inside, even past the filter",
+        "none can be made inside, even without the system call filter",
         "Only the filter refuses them. Allow writing /proc/sys/user in the container.",
         false,
     ),

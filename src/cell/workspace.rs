@@ -19,13 +19,13 @@ use crate::request::{CellPath, FileSource, InputFile};
 
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
-    #[error("cannot place `{path}` in the workspace: {source}")]
+    #[error("cannot write `{path}` into the workspace: {source}")]
     Cell { path: String, source: io::Error },
 
     #[error("cannot read `{}`: {source}", path.display())]
     Host { path: PathBuf, source: io::Error },
 
-    #[error("cannot act as the cell's user: {0}")]
+    #[error("cannot switch to the sandbox's user id: {0}")]
     Ids(io::Error),
 }
 

@@ -100,6 +100,6 @@ fn heading(group: Group) -> &'static str {
         Group::Cell => "making a sandbox",
         Group::Inside => "a program in a sandbox",
         Group::Limits => "its limits",
-        Group::Walls => "the walls around it",
+        Group::Walls => "the walls (layers) of the sandbox",
     }
 }

@@ -55,7 +55,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     let tiers = match Tiers::load(folder.as_deref()) {
         Ok(tiers) => tiers,
         Err(error) => {
-            print_error(&error.to_string(), Some("Mend or remove it."));
+            print_error(&error.to_string(), Some("Correct or remove the file."));
             return BAD_INPUT.into();
         }
     };

@@ -37,7 +37,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         Err(error) => return cannot_start(&error),
     };
     if servers.all().is_empty() && !arguments.json {
-        println!("No servers are configured; docs/servers.md says how.");
+        println!("No servers are configured (see docs/servers.md).");
         return ExitCode::SUCCESS;
     }
     let (listed, all_work) = runtime.block_on(list(servers));

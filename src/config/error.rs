@@ -31,7 +31,7 @@ impl ConfigError {
     pub fn hint(&self) -> String {
         let key = match self {
             Self::Read { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
-                return "Check who may read it.".to_owned();
+                return "Check its permissions.".to_owned();
             }
             Self::Read { .. } => "",
             Self::Bad { key, .. } => key.as_deref().unwrap_or_default(),
@@ -41,7 +41,7 @@ impl ConfigError {
             Some("servers") => "servers",
             _ => "network",
         };
-        format!("Mend the file; docs/{page}.md describes it.")
+        format!("Correct the file; docs/{page}.md describes it.")
     }
 }
 

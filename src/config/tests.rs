@@ -23,10 +23,10 @@ fn a_file_narrows_what_runs_may_ask_for() {
     assert_eq!(egress.unwrap().network.to_string(), "*.a.test");
     assert_eq!(
         notes,
-        ["network: all was asked for, *.a.test is the most allowed and was used"]
+        ["network: all was asked for; *.a.test was granted, which is all that is allowed"]
     );
     let beyond = asked("b.test").unwrap_err();
-    assert_eq!(beyond.hint(), "What may be granted is: *.a.test.");
+    assert_eq!(beyond.hint(), "Ask only for: *.a.test.");
 }
 
 #[test]

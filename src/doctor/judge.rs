@@ -38,7 +38,7 @@ macro_rules! said {
                 $fact => Some($value.clone()),
                 _ => None,
             })
-            .ok_or_else(|| "the probe did not say".to_owned())
+            .ok_or_else(|| "the probe did not report it".to_owned())
     };
 }
 use said;
@@ -50,14 +50,14 @@ fn inside(said: &[Fact], outside: &Outside, isolation: &Isolation) -> Vec<Check>
     // What it means for the program, which wall keeps it, and whether it is kept.
     let mut table = vec![
         ("user", "it is nobody (65534), whoever started it", "private root", ids(said)),
-        ("capabilities", "all five sets are empty: no right of root's", "private root", capabilities(said)),
+        ("capabilities", "all five sets are empty: it has no privilege of root", "private root", capabilities(said)),
         ("no new privileges", "nothing it starts can gain any", "private root", no_new_privileges(said)),
-        ("system call filter", "the kernel applies one to it", "seccomp", filter(said)),
+        ("system call filter", "a filter is active", "seccomp", filter(said)),
         ("open files", "its standard streams, nothing of ours", "private root", open(said)),
         ("environment", &given, "private root", environment(said, outside)),
-        ("init's environment", "/proc/1/environ tells nothing", "private /proc", init_environment(said)),
+        ("init's environment", "/proc/1/environ is empty", "private /proc", init_environment(said)),
         ("network", "there is no route to anywhere", "network namespace", refused(said, Deed::Route, &[Errno::NETUNREACH])),
-        ("vsock", "there is no way to a hypervisor", "seccomp", refused(said, Deed::Vsock, &[Errno::AFNOSUPPORT])),
+        ("vsock", "it cannot connect to the hypervisor", "seccomp", refused(said, Deed::Vsock, &[Errno::AFNOSUPPORT])),
         ("namespaces", "no new ones can be made", "seccomp", refused(said, Deed::Namespace, &[Errno::PERM, Errno::NOSPC])),
         ("host files", "a file planted outside cannot be seen", "private root", refused(said, Deed::ReadCanary, hidden)),
         ("/etc/shadow", "cannot be read", "private root", refused(said, Deed::ReadShadow, hidden)),
@@ -128,7 +128,7 @@ fn mend(walls: &[&str], isolation: &Isolation) -> String {
     if missing.is_empty() {
         "Run nothing here that you do not trust, and report this as a security problem.".to_owned()
     } else {
-        format!("Mend the wall {}, see below.", missing.join(" or "))
+        format!("Fix the wall {}, see below.", missing.join(" or "))
     }
 }
 
@@ -145,12 +145,14 @@ fn refused(said: &[Fact], deed: Deed, errors: &[Errno]) -> Kept {
     let errno = errno.ok_or("it worked")?;
     must(errors.iter().any(|e| e.raw_os_error() == errno), || {
         let error = io::Error::from_raw_os_error(errno);
-        format!("another error than the wall's: {error}")
+        format!("it failed, but not with the error that the wall causes: {error}")
     })
 }
 
 fn loopback(said: &[Fact], was_reached: bool) -> Kept {
-    must(!was_reached, || "somebody came in from the cell".to_owned())?;
+    must(!was_reached, || {
+        "a connection came out of the sandbox".to_owned()
+    })?;
     refused(said, Deed::Loopback, &[Errno::CONNREFUSED])
 }
 

@@ -70,7 +70,7 @@ pub fn mend(error: &CellError, host: &Host) -> String {
     };
     let own = error
         .hint()
-        .unwrap_or("Run again; if it stays so, report it.".into());
+        .unwrap_or("Run it again; if the problem stays, report it.".into());
     exact.unwrap_or_else(|| own.words(Surface::CommandLine))
 }
 
@@ -107,7 +107,7 @@ fn no_room(host: &Host) -> String {
     let most = MOST[0];
     let now = host.settings.get(most).map_or("unknown", String::as_str);
     format!(
-        "All user namespaces that {most} (now {now}) allows are in use: raise it, or end what uses them."
+        "Raise {most} (now {now}), or end what uses user namespaces: all that it allows are in use."
     )
 }
 

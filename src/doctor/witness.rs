@@ -75,7 +75,7 @@ impl Canary {
             path: folder.join("canary"),
             folder,
         };
-        fs::write(&canary.path, "nothing in a cell can read this\n")?;
+        fs::write(&canary.path, "nothing in a sandbox can read this\n")?;
         // Readable for all: what hides it must be the cell, not its mode.
         open_to_all(&canary.folder, 0o755)?;
         open_to_all(&canary.path, 0o644)?;

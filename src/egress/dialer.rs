@@ -26,11 +26,11 @@ pub struct Dialer(OnceCell<TokioResolver>);
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
-    #[error("it is at an address that is not public")]
+    #[error("its address is not public")]
     Private,
     #[error("its name could not be resolved")]
     Unresolved,
-    #[error("it could not be connected to: {0}")]
+    #[error("could not connect: {0}")]
     Connect(io::Error),
 }
 

@@ -214,10 +214,10 @@ impl EgressProxy {
             // For programs that have no TLS of their own.
             Some("https") => read(Scheme::Https),
             Some(_) => Err(Refusal::Bad(
-                "this proxy forwards http:// and https:// alone",
+                "this proxy only forwards http:// and https://",
             )),
             None => Err(Refusal::Bad(
-                "this is a proxy: it is asked for whole URLs, or with CONNECT",
+                "this is a proxy: ask for a whole URL, or use CONNECT",
             )),
         }
     }
@@ -231,7 +231,7 @@ impl EgressProxy {
         let authority = request.uri().authority().map_or("", |it| it.as_str());
         Target::parse(authority, usual).map_err(|_| {
             self.ledger.deny(authority, None, Reason::BadHost);
-            Refusal::Bad("this is not a host that can be asked for")
+            Refusal::Bad("this is not a valid host")
         })
     }
 

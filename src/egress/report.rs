@@ -58,11 +58,11 @@ impl Reason {
     pub fn words(self) -> &'static str {
         match self {
             Self::NotGranted => "it is not granted to this run",
-            Self::PrivateAddress => "it is at an address that is not public",
+            Self::PrivateAddress => "its address is not public",
             Self::BadHost => "it is not a host",
             Self::OtherTlsName => "the TLS handshake names another host",
-            Self::NotTls => "what is sent to it is not TLS",
-            Self::OtherHostHeader => "the request's `Host` is another",
+            Self::NotTls => "the program does not use TLS",
+            Self::OtherHostHeader => "the request's `Host` names another host",
         }
     }
 }

@@ -83,9 +83,9 @@ impl Rejected {
             Self::Runtime(error) => error.hint(),
             Self::Fetch(both) => both.1.hint().or_else(|| both.0.hint()),
             Self::Platform(_) => None,
-            Self::Wish(_) => {
-                Some("Name packages as their registry does, as in `requests>=2`.".to_owned())
-            }
+            Self::Wish(_) => Some(
+                "Write packages as in `requests>=2`, by their names in the registry.".to_owned(),
+            ),
             Self::Network(beyond) => Some(beyond.hint()),
             Self::Server(unknown) => Some(unknown.hint()),
             Self::Config(error) => Some(error.hint()),

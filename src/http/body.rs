@@ -69,7 +69,7 @@ pub fn check_content(headers: &HeaderMap) -> Result<(), Box<Answered>> {
         return wrong("the Content-Type must be application/json in UTF-8");
     }
     match headers.get(CONTENT_ENCODING) {
-        Some(coding) if coding != "identity" => wrong("compressed requests are not served"),
+        Some(coding) if coding != "identity" => wrong("compressed requests are not supported"),
         _ => Ok(()),
     }
 }

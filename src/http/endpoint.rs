@@ -63,7 +63,7 @@ impl Endpoint {
         if !self.settings.names.allow(request.uri(), headers, self.port) {
             return Err(refuse(
                 StatusCode::FORBIDDEN,
-                "this Host or Origin is not served",
+                "this `Host` or `Origin` is not allowed",
             ));
         }
         if request.uri().path() == "/healthz" && request.method() == Method::GET {
@@ -203,7 +203,7 @@ impl Endpoint {
                 Some(MODERN) => Ok(Version::Modern),
                 Some(version) if Revision::parse(version).is_none() => {
                     let version: String = version.chars().take(40).collect();
-                    let message = format!("protocol version {version:?} is not served");
+                    let message = format!("protocol version {version:?} is not supported");
                     Err(fault(Fault::new(Fault::INVALID_REQUEST, message)))
                 }
                 _ => Ok(Version::Legacy),

@@ -26,7 +26,7 @@ pub struct Token(String);
 
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
-    #[error("the token is too short: {SHORTEST} visible ASCII characters at least")]
+    #[error("the token is too short: it needs at least {SHORTEST} visible ASCII characters")]
     Weak,
     #[error("the token file {} can be read by others", .0.display())]
     Exposed(PathBuf),
@@ -37,7 +37,7 @@ pub enum TokenError {
 impl TokenError {
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Weak => Some("Leave it out, and one is made.".to_owned()),
+            Self::Weak => Some("Leave it out to have one created.".to_owned()),
             Self::Exposed(path) => Some(format!("Run `chmod 600 {}`.", path.display())),
             Self::File { .. } => None,
         }

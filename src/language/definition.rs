@@ -367,7 +367,7 @@ impl Definition {
                 Ok(ways.to_vec())
             }
             _ => Err(
-                "`[[command]]` stands in the place of `[runtime] commands` and `[run]`; have one"
+                "use either `[[command]]` or `[runtime] commands` with `[run]`, not both"
                     .to_owned(),
             ),
         }
@@ -418,7 +418,7 @@ fn simple<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Word>, D::Error> {
     let count = |wanted: &Word| words.iter().filter(|word| *word == wanted).count();
     if words.first() != Some(&Word::Runtime) || count(&Word::Runtime) != 1 {
         return Err(de::Error::custom(
-            "a command starts with `{runtime}` and has it once",
+            "a command must start with `{runtime}` and contain it once",
         ));
     }
     let way = Way {

@@ -85,7 +85,7 @@ impl LanguageError {
             },
             Self::Undetected { .. } => Hint::NameLanguage,
             Self::NoEngine { known, .. } => format!("Choose one of: {}.", known.join(", ")).into(),
-            Self::Broken(error) => format!("Mend or remove {}.", error.file.display()).into(),
+            Self::Broken(error) => format!("Correct or remove {}.", error.file.display()).into(),
         })
     }
 }

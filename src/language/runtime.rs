@@ -113,7 +113,7 @@ pub struct PassedOver {
 pub enum Refusal {
     #[error("is a shim: {0}")]
     Shim(String),
-    #[error("would show all of {} to the program", .0.display())]
+    #[error("using it would show all of {} to the program", .0.display())]
     TooWide(PathBuf),
     #[error("cannot be used: {0}")]
     Unusable(#[from] io::Error),
@@ -299,7 +299,7 @@ impl Runtime {
                 path = shim::ask(candidate, &way.locate, inside, around).map_err(Refusal::Shim)?;
             } else if is_script(&path)? && !path.starts_with("/usr") {
                 return Err(Refusal::Shim(
-                    "its language does not say how to ask it".to_owned(),
+                    "the language's definition has no `where`".to_owned(),
                 ));
             }
         }

@@ -156,7 +156,7 @@ impl Context {
     /// [`super::Answer::InputRequired`] and is called again.
     pub async fn ask(&self, method: &str, params: Value) -> Result<Value, Fault> {
         if self.era.is_modern() {
-            let message = "a server does not ask in this revision";
+            let message = "the server cannot ask the client in this revision";
             return Err(Fault::new(Fault::INTERNAL, message));
         }
         let (question, answer) = self.server.questions().ask();

@@ -155,7 +155,7 @@ fn unsupported(version: &str) -> Fault {
     let version: String = version.chars().take(40).collect();
     Fault::new(
         Fault::UNSUPPORTED_VERSION,
-        format!("protocol version {version:?} is not served"),
+        format!("protocol version {version:?} is not supported"),
     )
     .with(json!({ "supported": SUPPORTED, "requested": version }))
 }

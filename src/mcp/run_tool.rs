@@ -46,7 +46,7 @@ impl Tool for RunTool {
             listing["inputSchema"]["properties"]["servers"] = json!({
                 "type": "array",
                 "items": { "type": "string" },
-                "description": "Servers whose tools it may call, default all",
+                "description": "Servers whose tools the program may call; default: all",
             });
         }
         listing
@@ -87,14 +87,14 @@ fn listing() -> Value {
             "type": "object",
             "properties": {
                 "code": { "type": "string", "description": "The whole program; print what you want to see" },
-                "language": { "type": "string", "description": "python, javascript, bash, c, ...; if left out, the code tells" },
+                "language": { "type": "string", "description": "python, javascript, bash, c, ...; default: detected from the code" },
                 "args": { "type": "array", "items": { "type": "string" } },
                 "stdin": { "type": "string" },
                 "files": {
                     "type": "object",
                     "description": "Placed in the working directory: path → text, {\"base64\"} or {\"uri\": \"run://…\"}",
                 },
-                "packages": { "description": "List, or import → package. Imports install by themselves" },
+                "packages": { "description": "List, or import → package. Imported packages are installed anyway" },
                 "network": {
                     "type": "array",
                     "items": { "type": "string" },

@@ -285,7 +285,7 @@ async fn caught<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fa
         // this request's alone; what they share is behind locks that expect it.
         let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(task)));
         polled.unwrap_or_else(|_| {
-            let message = "the server failed at this request";
+            let message = "internal error while answering this request";
             Poll::Ready(Err(Fault::new(Fault::INTERNAL, message)))
         })
     })

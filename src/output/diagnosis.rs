@@ -31,12 +31,12 @@ impl Verdict {
                 (ErrorKind::Exception, message, Some(Hint::GiveInput))
             }
             Cause::Syntax { words } => {
-                let message = format!("the program could not be read: {words}");
+                let message = format!("the program could not be parsed: {words}");
                 (ErrorKind::Syntax, message, None)
             }
             Cause::MissingModule { module: name, hint } => {
                 is_said = hint.is_none();
-                let message = format!("the program needs `{name}`, which is not there");
+                let message = format!("the program needs `{name}`, which is not installed");
                 let hint = hint.map_or(Hint::NamePackage, Hint::OfDefinition);
                 module = Some(name);
                 (ErrorKind::MissingModule, message, Some(hint))

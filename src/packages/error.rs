@@ -26,7 +26,7 @@ pub enum PackageError {
     #[error("cannot reach the registry for {what}: {reason}")]
     NoNetwork { what: String, reason: String },
 
-    #[error("no program installs packages here: neither found nor fetched {tool}")]
+    #[error("cannot install packages: {tool} is not installed and could not be fetched")]
     NoInstaller {
         tool: String,
         source: Option<Box<FetchError>>,
@@ -88,7 +88,7 @@ impl PackageError {
             Self::NoNetwork { .. } => "Check the network, HTTPS_PROXY and the mirror \
                 (HOTCELL_PYPI_INDEX, HOTCELL_NPM_REGISTRY, HOTCELL_GO_PROXY, HOTCELL_CRATES_INDEX), then run it again."
                 .into(),
-            Self::NoInstaller { tool, .. } => format!("Install `{tool}`, so that PATH has it.").into(),
+            Self::NoInstaller { tool, .. } => format!("Install `{tool}` in a folder of PATH.").into(),
             Self::NoFolder => "Set HOME, or HOTCELL_PACKAGES_DIR.".into(),
             Self::Disk { path, source } if source.kind() == io::ErrorKind::StorageFull => format!(
                 "Make room in {}, or run `hotcell packages prune`.",

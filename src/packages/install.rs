@@ -56,7 +56,7 @@ impl Job<'_> {
         if self.packages.offline || self.settings.offline {
             let offline = |it: &super::Found| Refused {
                 module: it.module.clone(),
-                why: "hotcell is offline, so nothing was looked for".to_owned(),
+                why: "hotcell is offline".to_owned(),
                 candidates: vec![it.package.name().to_owned()],
             };
             if !wishes.guessed.is_empty() {
@@ -268,7 +268,7 @@ impl Job<'_> {
                     let lock = Lock::of_tree(staged, ecosystem, &fetched);
                     let lock = lock.map_err(|why| self.unresolved(gateway, why))?;
                     if asked.is_some_and(|asked| asked.installed != lock.installed) {
-                        let why = "what it names needs others, which it does not name";
+                        let why = "the packages in it need others that it does not list";
                         return Err(PackageError::BadLock(why.to_owned()));
                     }
                     return Ok(Ok((lock, result.exported)));
@@ -354,7 +354,7 @@ fn reason_of(said: &str) -> String {
         text.push('…');
     }
     match text.is_empty() {
-        true => "the installer does not say why".to_owned(),
+        true => "the installer gave no reason".to_owned(),
         false => text,
     }
 }

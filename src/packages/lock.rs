@@ -67,7 +67,8 @@ impl Lock {
                     };
                     let same = |it: &&(String, String)| is_file_of(&it.0, name, version);
                     let hash = fetched.iter().rev().find(same).map(|it| it.1.as_str());
-                    let hash = hash.ok_or_else(|| format!("`{name}` came from nowhere"))?;
+                    let hash = hash
+                        .ok_or_else(|| format!("`{name}` was not downloaded from the registry"))?;
                     text += &format!("{}=={version} --hash=sha256:{hash}\n", normal(name));
                 }
                 Self::read(&text, ecosystem)

@@ -19,7 +19,9 @@ pub enum BadList {
     Option { file: String, line: usize },
     #[error("{file} cannot be read: {why}")]
     Unread { file: String, why: String },
-    #[error("{file}: `{name}` is not of the registry, by a name and versions alone")]
+    #[error(
+        "{file}: `{name}` is not a package name with versions; paths and URLs are not supported"
+    )]
     Elsewhere { file: String, name: String },
     #[error("{file}: {source}")]
     InFile {

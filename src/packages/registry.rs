@@ -33,9 +33,9 @@ pub struct Page {
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Unanswered {
-    #[error("it has no `{0}`")]
+    #[error("the registry has no `{0}`")]
     NotFound(String),
-    #[error("it answers with status {0}")]
+    #[error("the registry answered with status {0}")]
     Refused(u16),
     #[error("{0}")]
     Unreachable(String),
@@ -101,7 +101,8 @@ impl RegistryClient {
 
     /// Where the files of crates are, as the index says it for all of them.
     pub async fn crate_template(&self) -> Result<String, Unanswered> {
-        let wrong = || Unanswered::Unreachable("it does not say where its files are".to_owned());
+        let wrong =
+            || Unanswered::Unreachable("the registry does not say where its files are".to_owned());
         let url = self.base.join("config.json").map_err(|_| wrong())?;
         let response = self.get(url, &[]).await?;
         if !response.status().is_success() {

@@ -30,8 +30,9 @@ pub async fn judge(
     };
     let near = lookalikes(upstream.ecosystem, name);
     if let Some(first) = near.first() {
-        let why =
-            format!("`{name}` is nearly the name of `{first}`, so it is not installed unnamed");
+        let why = format!(
+            "`{name}` is almost the name of `{first}`, so it is only installed if you name it"
+        );
         return refuse(why, near.iter().map(|it| (*it).to_owned()).collect());
     }
     let page = match upstream.page(name, true).await {
@@ -46,7 +47,7 @@ pub async fn judge(
         Err(refused) => return Err(refused.to_string()),
     };
     let Some(first) = first_upload(&page, upstream.ecosystem) else {
-        let why = format!("the registry does not say how old the package `{name}` is");
+        let why = format!("the age of the package `{name}` is unknown");
         return refuse(why, vec![name.to_owned()]);
     };
     match days_since(&first) {
@@ -56,7 +57,7 @@ pub async fn judge(
             refuse(why, vec![name.to_owned()])
         }
         None => {
-            let why = format!("the registry does not say how old the package `{name}` is");
+            let why = format!("the age of the package `{name}` is unknown");
             refuse(why, vec![name.to_owned()])
         }
     }

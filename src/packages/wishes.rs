@@ -42,9 +42,9 @@ pub enum BadWish {
     Requirement(#[from] BadRequirement),
     #[error(transparent)]
     List(#[from] BadList),
-    #[error("{0} packages are more than the {MOST} that one program may have")]
+    #[error("the program needs {0} packages, and {MOST} are allowed")]
     TooMany(usize),
-    #[error("this language has no packages")]
+    #[error("packages are not supported for this language")]
     NoPackages,
 }
 

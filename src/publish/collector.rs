@@ -185,7 +185,7 @@ impl Ear<'_> {
             }
             Some("ask") => self.ask(&said),
             Some("changed") => self.changed(&said),
-            _ => Err("a `type` that is not known".to_owned()),
+            _ => Err("unknown `type`".to_owned()),
         }
     }
 
@@ -193,7 +193,7 @@ impl Ear<'_> {
         let role = match role.and_then(Value::as_str) {
             None | Some("user") => Role::User,
             Some("assistant") => Role::Assistant,
-            Some(_) => return Err("`role` is `user` or `assistant`".to_owned()),
+            Some(_) => return Err("`role` must be `user` or `assistant`".to_owned()),
         };
         let bytes = block.to_string().len();
         if self.collected.items.len() >= MOST_BLOCKS || self.block_bytes + bytes > MOST_BLOCK_BYTES
@@ -276,14 +276,14 @@ impl Ear<'_> {
 
     fn changed(&mut self, said: &Map<String, Value>) -> Result<(), String> {
         let what = said.get("what").and_then(Value::as_str);
-        let change = match what.ok_or("`changed` needs a text `what`")? {
+        let change = match what.ok_or("`changed` needs a string `what`")? {
             "tools" => Change::Tools,
             "prompts" => Change::Prompts,
             "resources" => Change::Resources,
             uri if self.context.server().catalog().resource(uri).is_some() => {
                 Change::Updated(uri.to_owned())
             }
-            _ => return Err("`changed` names a resource that is not there".to_owned()),
+            _ => return Err("`changed` names an unknown resource".to_owned()),
         };
         self.changes += 1;
         if self.changes > MOST_CHANGES {

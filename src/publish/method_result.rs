@@ -62,7 +62,7 @@ pub fn tool(
     if let Some(why) = &failed {
         content.push(json!({ "type": "text", "text": why }));
     } else if content.is_empty() {
-        let text = "The script ended well and returned nothing.";
+        let text = "The script succeeded and returned nothing.";
         content.push(json!({ "type": "text", "text": text }));
     }
     let mut result = Map::from_iter([("content".to_owned(), content.into())]);
@@ -162,7 +162,7 @@ fn failed(output: &RunOutput, collected: &Collected) -> Option<String> {
     let Some(error) = &output.error else {
         let complaint = collected.complaint.as_ref()?;
         return Some(format!(
-            "the script said something that is not understood: {complaint}"
+            "the script sent a message that is not valid: {complaint}"
         ));
     };
     let own = output.stderr.trim();

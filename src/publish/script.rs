@@ -97,7 +97,7 @@ impl Tool for Script {
         Box::pin(async move {
             let arguments = Value::Object(arguments);
             if let Err(wrong) = check(&self.0.front.schema, &arguments) {
-                let why = format!("the arguments do not fit: {wrong}");
+                let why = format!("invalid arguments: {wrong}");
                 return Ok(Answer::Complete(method_result::failure(&why)));
             }
             let Value::Object(arguments) = arguments else {
@@ -129,7 +129,9 @@ impl Prompt for Script {
         Box::pin(async move {
             // A prompt has no way to say that a call went wrong but this one.
             if arguments.values().any(|value| !value.is_string()) {
-                return Err(Fault::invalid_params("the arguments of a prompt are texts"));
+                return Err(Fault::invalid_params(
+                    "the arguments of a prompt must be strings",
+                ));
             }
             let required = self.0.front.schema["required"].as_array();
             for name in required.into_iter().flatten().filter_map(Value::as_str) {

@@ -40,7 +40,9 @@ impl Template {
                 return Err(format!("`{{{name}}}` occurs twice"));
             }
             if holes.last().is_some_and(|hole| hole.after.is_empty()) {
-                return Err(format!("something must stand before `{{{name}}}`"));
+                return Err(format!(
+                    "there must be text between two variables: `{{{name}}}` follows another"
+                ));
             }
             holes.push(Hole {
                 name: name.to_owned(),

@@ -31,7 +31,7 @@ impl CellPath {
             })
         };
         if path.starts_with('/') {
-            return bad("it starts at the root");
+            return bad("it is absolute");
         }
         if path.contains('\0') {
             return bad("it has a NUL byte");
@@ -122,7 +122,7 @@ mod tests {
         let error = CellPath::parse("/a\nb").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "`/a\\nb` is not a path inside the workspace: it starts at the root"
+            "`/a\\nb` is not a path inside the workspace: it is absolute"
         );
     }
 }

@@ -28,7 +28,7 @@ const TAKEN: [&str; 15] = [
 const NEVER: [&str; 3] = ["/proc", "/sys", "/dev"];
 const MOST: usize = 16;
 
-/// Reads `HOST:CELL`, or with `:ro` behind it; a host's path may have colons.
+/// Reads `HOST:PATH`, or with `:ro` behind it; a host's path may have colons.
 pub fn parse_mount(argument: &str) -> Result<Mount, RequestError> {
     let (rest, access) = match argument.rsplit_once(':') {
         Some((rest, "ro")) => (rest, Access::ReadOnly),
@@ -36,7 +36,7 @@ pub fn parse_mount(argument: &str) -> Result<Mount, RequestError> {
         _ => (argument, Access::Write),
     };
     let Some((host, cell)) = rest.rsplit_once(':') else {
-        return Err(bad(argument, "it is not `HOST:CELL`"));
+        return Err(bad(argument, "it is not `HOST:PATH`"));
     };
     check_mount(Path::new(host), cell, access)
 }
@@ -55,7 +55,7 @@ pub fn check_mount(host: &Path, cell: &str, access: Access) -> Result<Mount, Req
         return Err(bad(&shown, "it is not a folder"));
     }
     if found == Path::new("/") || NEVER.iter().any(|never| found.starts_with(never)) {
-        return Err(bad(&shown, "it holds the host's own machinery"));
+        return Err(bad(&shown, "it contains system folders of the host"));
     }
     let mut place = PathBuf::from("/workspace");
     for part in Path::new(cell).components() {

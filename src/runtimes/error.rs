@@ -32,14 +32,14 @@ pub enum FetchError {
     #[error("{url} answers with status {status}")]
     Refused { url: String, status: u16 },
 
-    #[error("{registry} lists no file {file}")]
+    #[error("{registry} does not have the file {file}")]
     NotListed { registry: String, file: String },
 
-    #[error("the download of {file} broke off at {got} of {size} bytes")]
+    #[error("the download of {file} stopped at {got} of {size} bytes")]
     BrokeOff { file: String, got: u64, size: u64 },
 
     #[error(
-        "{file} is not the file of the recipe: its SHA-256 is {found}, and {expected} is pinned"
+        "{file} is not the file that the recipe pins: its SHA-256 is {found} instead of {expected}"
     )]
     WrongHash {
         file: String,
@@ -47,12 +47,10 @@ pub enum FetchError {
         found: String,
     },
 
-    #[error(
-        "{file} is not the file of the recipe: it has more than the {expected} bytes that are pinned"
-    )]
+    #[error("{file} is not the file that the recipe pins: it has more than {expected} bytes")]
     WrongSize { file: String, expected: u64 },
 
-    #[error("{file} is not unpacked: {why}")]
+    #[error("{file} was refused: {why}")]
     Hostile { file: String, why: String },
 
     #[error("{file} cannot be unpacked")]
@@ -67,7 +65,7 @@ pub enum FetchError {
     #[error("`{0}` was not fetched by hotcell")]
     NotThere(String),
 
-    #[error("`{recipe}` is what {} runs on", by.join(" and "))]
+    #[error("`{recipe}` is needed by {}", by.join(" and "))]
     Needed { recipe: String, by: Vec<String> },
 }
 
@@ -83,7 +81,7 @@ impl FetchError {
                  (PIP_INDEX_URL, NPM_CONFIG_REGISTRY, HOTCELL_DEBIAN_MIRROR), then run it again."
                 .to_owned(),
             Self::BrokeOff { .. } => {
-                "Run the same command again: it goes on where it stopped.".to_owned()
+                "Run the same command again: it continues where it stopped.".to_owned()
             }
             Self::Refused { .. } | Self::NotListed { .. } => {
                 "Use another mirror, or a newer hotcell: the file may have been replaced."

@@ -72,7 +72,7 @@ impl Bar {
             Event::Arrived(bytes) => self.draw(bytes),
             Event::Unpacking { recipe } => self.line(&format!("unpacking {recipe}")),
             Event::Instead { failed, why, next } => self.line(&format!(
-                "cannot have `{failed}`: {why}; trying `{next}` instead"
+                "could not fetch `{failed}`: {why}; trying `{next}` instead"
             )),
         }
     }

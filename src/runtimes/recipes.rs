@@ -117,7 +117,7 @@ pub fn never(archive: &Archive) -> Option<String> {
     };
     let found = never.name.iter().find(same)?;
     Some(format!(
-        "`{}` of {} is never used: {}",
+        "`{}` of {} must not be used: {}",
         found.name, found.from, found.why
     ))
 }
@@ -167,7 +167,7 @@ mod tests {
             ("npm", "coffeescript", "coffeescript-99.999.9999.tgz"),
         ] {
             let error = recipe(from, name, file).unwrap_err();
-            assert!(error.message.contains("is never used"), "{error}");
+            assert!(error.message.contains("must not be used"), "{error}");
         }
     }
 

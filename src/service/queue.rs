@@ -35,7 +35,7 @@ impl Default for QueueSize {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{running} programs are running and {waiting} are waiting, which is all that may")]
+#[error("the server is busy: {running} programs are running and {waiting} are waiting")]
 pub struct QueueFull {
     pub running: usize,
     pub waiting: usize,

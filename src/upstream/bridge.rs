@@ -76,7 +76,7 @@ impl Bridge {
         let length = request.body().size_hint().exact();
         let length = length.and_then(|length| u32::try_from(length.div_ceil(1024)).ok());
         let length = length.filter(|length| *length <= ROOM);
-        let length = length.ok_or_else(|| format!("a call has {} MiB at most", ROOM >> 10))?;
+        let length = length.ok_or_else(|| format!("a call may have at most {} MiB", ROOM >> 10))?;
         let _room = self.room.acquire_many(length).await;
         let body = request.into_body().collect().await;
         let body = body.map_err(|error| error.to_string())?.to_bytes();
@@ -108,7 +108,7 @@ impl Bridge {
                     None => format!("{}.{}", asked.server, asked.tool),
                 };
                 let hint = match error {
-                    CallError::Unavailable(_) => "; `hotcell servers` shows what it says",
+                    CallError::Unavailable(_) => "; run `hotcell servers` to see its messages",
                     _ => "",
                 };
                 json!({ "error": {

@@ -82,12 +82,12 @@ fn a_file_that_cannot_be_read_is_named_with_the_reason() {
         (
             &closed,
             "Permission denied (os error 13)",
-            "Check who may read it.",
+            "Check its permissions.",
         ),
         (
             &folder,
             "Is a directory (os error 21)",
-            "Name the program's file; a folder goes beside it with `--file`.",
+            "Name the program's file, and add a folder with `--file`.",
         ),
     ] {
         let path = path.to_str().unwrap();
@@ -100,7 +100,7 @@ fn a_file_that_cannot_be_read_is_named_with_the_reason() {
     }
     for (path, hint) in [
         (&missing, "Check the path."),
-        (&closed, "Check who may read it."),
+        (&closed, "Check its permissions."),
     ] {
         let path = path.to_str().unwrap();
         let error = hotcell.run(&["-l", "python", "-c", CODE, "--file", path]);
@@ -150,7 +150,7 @@ fn names_that_lead_elsewhere_are_refused() {
     let inside = "Use a relative path inside the workspace, such as `data/in.csv`.";
     for (cell, reason) in [
         ("../in.csv", "it has `..`"),
-        ("/etc/in.csv", "it starts at the root"),
+        ("/etc/in.csv", "it is absolute"),
     ] {
         refused(
             &hotcell,
@@ -177,12 +177,12 @@ fn names_that_lead_elsewhere_are_refused() {
             &format!("{file}:main.py"),
         ],
         "two files have the path `main.py`",
-        "Give one of them another path: `--file HOST:CELL`.",
+        "Give one of them another path: `--file HOST:PATH`.",
     );
     refused(
         &hotcell,
         &["-l", "python", "-c", CODE, "--env", "1A=x"],
-        "`1A` is not a name of an environment variable",
+        "`1A` is not a valid name for an environment variable",
         "Use letters, digits and `_`, not starting with a digit: `NAME=value`.",
     );
 }

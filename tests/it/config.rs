@@ -13,7 +13,7 @@ use crate::support::{Answer, Hotcell, Running, anyone};
 /// The third line is wrong.
 const WRONG: &str = "auto_install = false\n[packages]\nsizes = '1g'\n";
 const TOLD: &str = "config.toml:3: key `packages.sizes`: unknown field `sizes`, expected one of ";
-const HINT: &str = "Mend the file; docs/packages.md describes it.";
+const HINT: &str = "Correct the file; docs/packages.md describes it.";
 
 fn misconfigured() -> Option<Hotcell> {
     let hotcell = anyone()?;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use place::{Place, Report, Who, skip};
 
-/// What a program in a cell is and can do, and what ends it: the same on every host.
+/// What a program in a sandbox is and can do, and what ends it: the same on every host.
 const ALWAYS: [&str; 17] = [
     "user",
     "capabilities",

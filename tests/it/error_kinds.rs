@@ -230,7 +230,7 @@ fn a_hint_names_what_its_reader_has() {
             ],
             "rejected",
             "Give one of them another path in `files`.",
-            "Give one of them another path: `--file HOST:CELL`.",
+            "Give one of them another path: `--file HOST:PATH`.",
         ),
         (
             json!({ "code": "input()", "language": "python" }),

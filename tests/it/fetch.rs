@@ -217,7 +217,7 @@ fn a_download_that_breaks_off_goes_on_where_it_stopped() {
     server.with(|state| state.cut = Some(half));
     let broken = told(&hotcell, &server, ADD);
     assert_eq!(broken.code, Some(125));
-    let said = format!("broke off at {half} of {} bytes", archive.len());
+    let said = format!("stopped at {half} of {} bytes", archive.len());
     assert!(broken.err().contains(&said), "{}", broken.err());
     assert!(
         broken.err().contains("goes on where it stopped"),

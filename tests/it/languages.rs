@@ -141,7 +141,7 @@ fn a_broken_file_is_named_with_its_line_and_breaks_no_other() {
             "{}",
             answer.err()
         );
-        let hint = format!("hint: Mend or remove {}.\n", file(id).display());
+        let hint = format!("hint: Correct or remove {}.\n", file(id).display());
         assert!(answer.err().ends_with(&hint), "{}", answer.err());
     }
     assert_eq!(

@@ -109,7 +109,7 @@ fn what_cannot_be_mounted_is_refused_before_anything_runs() {
                 vec![format!("{host}:/data"), format!("{host}:/data/x")],
                 "another folder",
             ),
-            (vec![host.clone()], "HOST:CELL"),
+            (vec![host.clone()], "HOST:PATH"),
         ] {
             let mut call: Vec<&str> = mounts
                 .iter()

@@ -304,10 +304,7 @@ fn the_owner_of_the_machine_has_the_last_word() {
         );
         assert_eq!(beyond["status"], "rejected");
         assert_eq!(beyond["error"]["kind"], "denied");
-        assert_eq!(
-            beyond["error"]["hint"],
-            "What may be granted is: *.wild.test."
-        );
+        assert_eq!(beyond["error"]["hint"], "Ask only for: *.wild.test.");
         let urls = ["http://a.wild.test/", "http://allowed.test/"];
         let all = ask(&stage, &hotcell, &["--network", "all"], &urls);
         assert!(
@@ -316,7 +313,9 @@ fn the_owner_of_the_machine_has_the_last_word() {
         );
         assert_eq!(
             all["notes"],
-            json!(["network: all was asked for, *.wild.test is the most allowed and was used"])
+            json!([
+                "network: all was asked for; *.wild.test was granted, which is all that is allowed"
+            ])
         );
         assert_eq!(stage.dialled(), ["203.0.113.81:80"]);
         hotcell.write("home/.config/hotcell/config.toml", "[netwrok]\n");

@@ -85,7 +85,8 @@ fn a_strict_run_needs_every_wall() {
             assert_eq!(answer.whole(), (Some(0), "ran\n".to_owned(), String::new()));
         } else {
             assert_eq!((answer.code, answer.out()), (Some(125), String::new()));
-            let cause = "hotcell: this host cannot build a wall that the run needs: ";
+            let cause =
+                "hotcell: this host cannot build a layer of the sandbox that the run needs: ";
             assert!(answer.err().starts_with(cause), "{}", answer.err());
             assert!(answer.err().contains("\nhint: "), "{}", answer.err());
         }

@@ -91,7 +91,7 @@ fn an_interpreter_whose_prefix_is_the_home_is_not_used() {
             let asked = ["-l", "python", "-c", "print('ran')"];
             let answer = run(&hotcell, path, &asked);
             assert_eq!((answer.code, answer.out()), (Some(2), String::new()));
-            let why = format!("would show all of {prefix} to the program");
+            let why = format!("using it would show all of {prefix} to the program");
             assert!(answer.err().contains(&why), "{}", answer.err());
 
             // The next one in PATH is no worse for it.

@@ -167,9 +167,9 @@ print(mcp.help("clock").splitlines()[:3])
         "[1, 'a'] plain image/png 10000000",
         "{'waited': 0, 'note': None} x y <server other_clock>",
         "{'value': 1}",
-        "ToolError unknown_tool clock.nothing: there is no such tool; there are: wait, echo-back, fail, text, picture, large, environment, die",
-        "ToolError unknown_server none.such: there is no such server here; there are: other_clock, clock, gone",
-        "ToolError unavailable gone.any: the server does not work: it has ended; `hotcell servers` shows what it says",
+        "ToolError unknown_tool clock.nothing: unknown tool; known are: wait, echo-back, fail, text, picture, large, environment, die",
+        "ToolError unknown_server none.such: unknown server; known are: other_clock, clock, gone",
+        "ToolError unavailable gone.any: the server is not available: it has ended; run `hotcell servers` to see its messages",
         "TypeError  clock.wait takes its arguments by name, or as one dict",
         "TypeError  clock.wait takes its arguments by name, or as one dict",
         "['clock.wait({seconds:number, note?:string})', '    Waits. Then it says so.', '    Nothing else.']",
@@ -258,7 +258,7 @@ for server in ["other_clock", "Other Clock"]:
         let error = &structured(&unknown)["error"];
         assert_eq!(error["kind"], "unknown_server", "{unknown}");
         assert_eq!(
-            error["hint"], "There are: Other Clock, clock, gone.",
+            error["hint"], "Choose one of: Other Clock, clock, gone.",
             "{unknown}"
         );
     }
@@ -305,7 +305,7 @@ for _ in range(2):
     print(clock.text(text="again"))
 "#;
     let result = run(&hotcell, &["-l", "python", "-c", code]);
-    let round = "unavailable clock.die: the server does not work: it has ended; `hotcell servers` shows what it says\nagain\n";
+    let round = "unavailable clock.die: the server is not available: it has ended; run `hotcell servers` to see its messages\nagain\n";
     assert_eq!(result["stdout"], round.repeat(2), "{result}");
     assert_eq!(log(&hotcell, "clock.log").matches("start").count(), 3);
 }
@@ -386,7 +386,7 @@ fn the_command_lists_servers_and_shows_what_a_broken_one_says() {
     let none = list(&[]);
     assert_eq!(
         none.out(),
-        "No servers are configured; docs/servers.md says how.\n"
+        "No servers are configured (see docs/servers.md).\n"
     );
     assert_eq!(none.code, Some(0));
 
@@ -397,7 +397,7 @@ fn the_command_lists_servers_and_shows_what_a_broken_one_says() {
     assert!(all.out().contains(expected), "{}", all.out());
     assert!(
         all.out()
-            .contains("gone: the server does not work: it has ended\n"),
+            .contains("gone: the server is not available: it has ended\n"),
         "{}",
         all.out()
     );

@@ -146,7 +146,7 @@ impl Cgroups {
         let base = |hierarchy: &Hierarchy| match writable(&hierarchy.own) {
             Ok(()) => Ok(hierarchy.own.join(owner.name())),
             Err(error) => Err(format!(
-                "The cgroup v1 group {} is not ours to divide: {error}. \
+                "hotcell may not create cgroups below {} (cgroup v1): {error}. \
                  Start as root, or in groups that root made for this user (memory, pids, cpu).",
                 hierarchy.own.display()
             )),
@@ -215,7 +215,7 @@ fn layout() -> Result<Layout, String> {
     match (text("/proc/self/cgroup"), text("/proc/self/mountinfo")) {
         (Ok(cgroup), Ok(mounts)) => Ok(Layout::parse(&cgroup, &mounts)),
         (Err(error), _) | (_, Err(error)) => {
-            Err(format!("/proc does not tell our control group: {error}."))
+            Err(format!("/proc does not show hotcell's cgroup: {error}."))
         }
     }
 }
@@ -223,9 +223,9 @@ fn layout() -> Result<Layout, String> {
 fn sentence(kind: &str, at: &Path, cpu: bool) -> String {
     let at = at.display();
     match cpu {
-        true => format!("Memory, tasks and processor time are held by {kind} at {at}."),
+        true => format!("Memory, tasks and processor time are limited by {kind} at {at}."),
         false => format!(
-            "Memory and tasks are held by {kind} at {at}; it gives no cpu controller, \
+            "Memory and tasks are held by {kind} at {at}; it has no cpu controller, \
              so only the deadline bounds processor time."
         ),
     }

@@ -31,25 +31,25 @@ pub enum JailError {
     #[error("could not build the sandbox: {step}: {source}")]
     Step { step: String, source: io::Error },
 
-    #[error("could not start the spawner: {0}")]
+    #[error("could not start the process that makes sandboxes: {0}")]
     Spawner(io::Error),
 
-    #[error("root may not give up its id here: {0}")]
+    #[error("root cannot change its user id here: {0}")]
     Root(io::Error),
 
-    #[error("the spawner is gone")]
+    #[error("the process that makes sandboxes has ended")]
     SpawnerGone,
 
-    #[error("every cell slot is in use")]
+    #[error("as many sandboxes exist as are possible")]
     NoSlot,
 
-    #[error("could not talk to the spawner: {0}")]
+    #[error("could not reach the process that makes sandboxes: {0}")]
     Talk(io::Error),
 
     #[error("could not prepare the cell's cgroup: {0}")]
     Cgroup(io::Error),
 
-    #[error("the spawner sent something that is not a message")]
+    #[error("the process that makes sandboxes sent an invalid message")]
     Garbled,
 }
 

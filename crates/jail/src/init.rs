@@ -231,7 +231,7 @@ fn enter(cell: NewCell<'_>) -> Result<(), Failed> {
             begin,
         }),
         Forked::Parent { pid } => {
-            step("letting go of the streams", || {
+            step("closing the streams", || {
                 sys::close_range(0, 2, false)?;
                 match begin {
                     Begin::Prestart(runtime) => {

@@ -100,7 +100,7 @@ pub fn stop(task: Task, path: &CStr) {
     }
 }
 
-/// Prepares for a program in a cell, and waits for it.
+/// Prepares for a program in a sandbox, and waits for it.
 fn wait_in_cell(cell: PrestartedCell, gil: Option<&Gil>, zygote: &Zygote) {
     // A program needs nothing of this: it only saves time.
     match (gil, V8::find()) {

@@ -131,7 +131,7 @@ fn add(asked: &Add, definition: &Definition, engine: &Engine) -> Result<String, 
             definition.id,
             runtime.path.display()
         ),
-        Err(missing) => format!("{recipe} {version} is there, but {missing}"),
+        Err(missing) => format!("{recipe} {version} was fetched, but {missing}"),
     })
 }
 

@@ -100,7 +100,7 @@ fn what_was_not_said_is_not_believed() {
         let checks = judged(&said, Some(false));
         assert_eq!(failed(&checks).len(), 1, "{left_out:?}");
         let found = checks.iter().find_map(|check| check.found.as_deref());
-        assert_eq!(found, Some("the probe did not say"));
+        assert_eq!(found, Some("the probe did not report it"));
     }
     assert_eq!(failed(&judged(&[], Some(false))).len(), good().len());
 }
@@ -136,7 +136,7 @@ fn a_failure_points_at_the_wall_that_is_missing_or_else_to_us() {
     };
     assert_eq!(
         mends(&["network namespace"]),
-        ["Mend the wall `network namespace`, see below."]
+        ["Fix the wall `network namespace`, see below."]
     );
     assert!(mends(&["seccomp"])[0].ends_with("report this as a security problem."));
 }

@@ -63,7 +63,7 @@ fn root_without_roots_rights_is_told_to_be_an_ordinary_user() {
         ..host(&[(CLONE, "0")])
     };
     for error in [
-        failed("opening the shown trees", Errno::PERM),
+        failed("opening the visible folders", Errno::PERM),
         failed("dropping root", Errno::INVAL),
         CellError::Jail(JailError::Talk(Errno::PERM.into())),
     ] {

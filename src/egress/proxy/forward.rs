@@ -49,7 +49,7 @@ impl EgressProxy {
         parts.uri = origin_form(&parts.uri);
         strip(&mut parts.headers);
         let host = HeaderValue::try_from(target.authority(scheme.port()));
-        let host = host.map_err(|_| Refusal::Bad("this is not a host that can be asked for"))?;
+        let host = host.map_err(|_| Refusal::Bad("this is not a valid host"))?;
         parts.headers.insert(header::HOST, host);
         let bound: Vec<&Secret> = self.secrets_for(&target, scheme).collect();
         // What comes back is searched for all of them: a host may know more than its own.
@@ -196,9 +196,7 @@ impl hyper::body::Body for Counted {
             && let Some(data) = frame.data_ref()
             && !self.fits(data.len())
         {
-            return Poll::Ready(Some(
-                Err("the run has moved as many bytes as it may".into()),
-            ));
+            return Poll::Ready(Some(Err("the run has reached its transfer limit".into())));
         }
         let Some(scrubber) = &mut self.scrubber else {
             return frame.map_err(Into::into);

@@ -84,7 +84,7 @@ fn each_mistake_is_named_with_its_line() {
         (
             "\"{runtime}\", ",
             "",
-            "lua.toml:6: a command starts with `{runtime}`",
+            "lua.toml:6: a command must start with `{runtime}`",
         ),
         (
             "\"-W\"",
@@ -104,7 +104,7 @@ fn each_mistake_is_named_with_its_line() {
         (
             "\"-W\"",
             "\"{out}\"",
-            "lua.toml:6: `{out}` is there only after a `compile` step",
+            "lua.toml:6: `{out}` needs a `compile` step",
         ),
         ("main.lua", "../main.lua", "lua.toml:5: "),
         ("LUA_INIT", "\"A=B\"", "lua.toml:7: "),
@@ -193,7 +193,7 @@ fn an_engine_is_a_way_that_needs_no_program() {
         ),
         (
             "embedded = \"lua\"\nrun = [\"{runtime}\", \"{file}\"]",
-            "engines are all started alike",
+            "all engines are started the same way",
         ),
         (
             "run = [\"{runtime}\", \"{file}\"]",
@@ -227,7 +227,7 @@ fn a_way_that_cannot_work_is_refused() {
         (
             "\"{file}\", \"{sources...}\"",
             "\"{args...}\"",
-            "`{args...}` are the program's",
+            "must not contain `{args...}`",
         ),
         (
             "needs = [\"rdmd\"]",
@@ -237,7 +237,7 @@ fn a_way_that_cannot_work_is_refused() {
         (
             "source.file",
             "runtime.commands = [\"x\"]\nsource.file",
-            "`[[command]]` stands in",
+            "use either `[[command]]`",
         ),
     ] {
         let text = D.replacen(right, mistake, 1);

@@ -87,7 +87,10 @@ impl Way {
         if self.embedded.is_some() {
             return match (self.run.as_slice(), self.compile.as_slice()) {
                 ([], []) => Ok(()),
-                _ => Err("engines are all started alike: `embedded` has no `run`".to_owned()),
+                _ => Err(
+                    "`embedded` must not have a `run`: all engines are started the same way"
+                        .to_owned(),
+                ),
             };
         }
         if self.run.is_empty() || self.compile.iter().any(Vec::is_empty) {
@@ -116,11 +119,11 @@ impl Way {
             .flatten()
             .any(|word| *word == Word::Args)
         {
-            return Err("`{args...}` are the program's, not the compiler's".to_owned());
+            return Err("a `compile` step must not contain `{args...}`".to_owned());
         }
         let builds = |word: &Word| matches!(word, Word::Mixed(pieces) if pieces.iter().any(|piece| matches!(piece, Piece::Out | Piece::OutFolder)));
         if self.compile.is_empty() && self.run.iter().any(builds) {
-            return Err("`{out}` is there only after a `compile` step".to_owned());
+            return Err("`{out}` needs a `compile` step".to_owned());
         }
         let reads = |word: &Word| match word {
             Word::File => true,

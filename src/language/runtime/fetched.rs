@@ -58,7 +58,7 @@ pub fn find(
             Runtime::from_candidate(needed, &candidate, &place_name, &way, around).ok()
         });
         let found = found.ok_or_else(|| {
-            let why = format!("it runs on `{needed}`, and that is not there");
+            let why = format!("it needs `{needed}`, which is not installed");
             std::io::Error::new(std::io::ErrorKind::NotFound, why)
         })?;
         runtime.tools.push(Tool {

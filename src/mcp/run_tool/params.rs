@@ -41,7 +41,7 @@ impl Params {
         if let Some(unknown) = arguments.keys().find(|key| !KNOWN.contains(&key.as_str())) {
             let unknown: String = unknown.chars().take(40).collect();
             return Err(BadArguments {
-                message: format!("there is no parameter {unknown:?}"),
+                message: format!("unknown parameter {unknown:?}"),
                 hint: Some(format!("The parameters are {}.", KNOWN.join(", "))),
             });
         }
@@ -116,7 +116,7 @@ pub fn packages(value: Option<Value>) -> Result<AskedPackages, BadArguments> {
     let wrong = || {
         must_be(
             "packages",
-            "a list of names, an object of imports and names, or a lock",
+            "a list of packages, an object from import to package, or a lock",
         )
     };
     let name = |value: Value| match value {
@@ -174,7 +174,7 @@ fn files(value: Option<Value>, outputs: CallerOutputs<'_>) -> Result<Vec<InputFi
     let entries = match value {
         None => return Ok(Vec::new()),
         Some(Value::Object(entries)) => entries,
-        Some(_) => return Err(must_be("files", "an object of paths and contents")),
+        Some(_) => return Err(must_be("files", "an object from path to content")),
     };
     let mut files = Vec::new();
     for (path, content) in entries {
@@ -213,7 +213,7 @@ fn content_of(
         }),
         None => Err(BadArguments {
             message: format!("there is no output `{}`", uri.escape_debug()),
-            hint: Some("Output is kept for a while only; run the program again.".to_owned()),
+            hint: Some("Run the program again: its output is no longer kept.".to_owned()),
         }),
     }
 }

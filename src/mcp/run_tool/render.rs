@@ -85,7 +85,7 @@ fn shorten(output: &mut RunOutput, long: &LongStream, budget: Budget) -> Option<
     });
     let rest = match &link {
         Some(link) => format!("all of it: {}", link.uri),
-        None => "the rest could not be kept".to_owned(),
+        None => "the whole output could not be kept".to_owned(),
     };
     let total = long.bytes;
     let left_out = total.saturating_sub((head.len() + tail.len()) as u64);
@@ -123,7 +123,7 @@ fn text(output: &RunOutput, links: &[Link]) -> String {
         }
         None if output.image.is_some() => {}
         None if output.stdout.is_empty() && output.stderr.is_empty() => {
-            notes.push("The program ended well and printed nothing.".to_owned());
+            notes.push("The program succeeded and printed nothing.".to_owned());
         }
         None => {}
     }

@@ -82,7 +82,7 @@ impl Server {
         let start = match request.params.get("cursor") {
             None => 0,
             Some(cursor) => page(cursor, entries.len())
-                .ok_or_else(|| Fault::invalid_params("`cursor` is not one of ours"))?,
+                .ok_or_else(|| Fault::invalid_params("`cursor` is not valid"))?,
         };
         let end = entries.len().min(start + PAGE);
         let mut result = members([(name, entries[start..end].into())]);
@@ -143,7 +143,7 @@ impl Server {
             }
             Answer::InputRequired { .. } => Err(Fault::new(
                 Fault::INTERNAL,
-                "this needs an answer that cannot be asked for in this revision",
+                "this needs an answer of the user, which this revision does not support",
             )),
         }
     }

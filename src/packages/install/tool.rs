@@ -83,7 +83,7 @@ fn find_tool(
         {
             let size = size.map_or(String::new(), |it| format!(" ({})", megabytes(it)));
             tell(&format!(
-                "fetching {recipe} {version}{size}, which installs packages"
+                "fetching {recipe} {version}{size} to install packages"
             ));
         }
     };

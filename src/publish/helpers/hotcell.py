@@ -1,4 +1,4 @@
-"""What a published script can say beside what it prints. See docs/publish.md."""
+"""How a published script sends messages to hotcell. See docs/publish.md."""
 
 import base64
 import json
@@ -19,7 +19,7 @@ uri = os.environ.get("HOTCELL_URI")
 
 
 def say(**message):
-    """Says one thing of the protocol between scripts and hotcell."""
+    """Sends one message to hotcell."""
     sys.stdout.write(_mark + json.dumps(message) + "\n")
     sys.stdout.flush()
 
@@ -82,7 +82,7 @@ def ask_all(questions):
 
 
 def ask(key, message, properties, required=None):
-    """Shows the user a form; gives its content, or None if it was not accepted.
+    """Shows the user a form; returns its content, or None if it was not accepted.
 
     `properties` are the fields as JSON Schema; all are required unless you say which."""
     schema = {

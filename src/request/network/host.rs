@@ -28,11 +28,11 @@ pub struct Target {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadHost {
-    #[error("there is no host")]
+    #[error("the host is missing")]
     Empty,
     #[error("it is longer than 253 bytes")]
     TooLong,
-    #[error("only letters, digits, `-` and `.` make a name")]
+    #[error("a name may only contain letters, digits, `-` and `.`")]
     Letter,
     #[error("a part of it is empty, longer than 63 bytes, or has `-` at an end")]
     Label,
@@ -40,9 +40,9 @@ pub enum BadHost {
     Number,
     #[error("the port is not a number from 1 to 65535")]
     Port,
-    #[error("an IPv6 address stands in brackets, alone")]
+    #[error("write an IPv6 address in brackets, and nothing else")]
     Brackets,
-    #[error("an address has no hosts below it")]
+    #[error("`*.` cannot be used with an address")]
     Wildcard,
 }
 

@@ -29,7 +29,7 @@ pub fn unpack(from: File, tree: Tree<'_>) -> Result<(), Stop> {
         };
         let (name, size) = (field(0..16), field(48..58).parse::<u64>());
         let Ok(size) = size else {
-            return Err(broken("a header in it is no header"));
+            return Err(broken("it has an invalid header"));
         };
         if !name.starts_with("data.tar") {
             // Parts begin at even places.
@@ -45,7 +45,7 @@ pub fn unpack(from: File, tree: Tree<'_>) -> Result<(), Stop> {
             "data.tar" => tar(data, tree),
             "data.tar.gz" => tar(MultiGzDecoder::new(data), tree),
             "data.tar.xz" => tar(XzReader::new(data, true), tree),
-            _ => Err(broken("its files are packed in a way that is not known")),
+            _ => Err(broken("its compression is not supported")),
         };
     }
 }

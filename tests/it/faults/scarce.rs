@@ -52,7 +52,7 @@ fn a_file_larger_than_the_workspace_is_an_error_of_ours_with_its_name() {
         let running = hotcell.start(&[&asked[..], &[large.to_str().unwrap()]].concat());
         let pid = running.pid();
         let answer = running.finish();
-        let told = "hotcell: cannot place `large.bin` in the workspace: No space left on device (os error 28)\n";
+        let told = "hotcell: cannot write `large.bin` into the workspace: No space left on device (os error 28)\n";
         assert_eq!((answer.code, answer.out()), (Some(125), String::new()));
         let hint = "hint: Raise `--memory`: files in the workspace are a part of it.\n";
         assert_eq!(answer.err(), format!("{told}{hint}"));

@@ -89,7 +89,7 @@ fn a_script_is_a_tool_that_answers_with_what_it_prints() {
 
     let result = call(&mut client, "greet", json!({ "loud": "yes" }));
     assert_eq!(result["isError"], true);
-    assert_eq!(text(&result), "the arguments do not fit: `who` is missing");
+    assert_eq!(text(&result), "invalid arguments: `who` is missing");
 }
 
 #[test]
@@ -353,7 +353,7 @@ fn a_script_that_says_nonsense_or_too_much_is_an_error_and_the_server_lives() {
         let last = result["content"].as_array().unwrap().last().unwrap();
         let why = last["text"].as_str().unwrap();
         assert!(
-            why.starts_with("the script said something that is not understood: "),
+            why.starts_with("the script sent a message that is not valid: "),
             "{name}: {why}"
         );
         assert!(why.len() < 600, "{name}");

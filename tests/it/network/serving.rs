@@ -89,10 +89,7 @@ fn a_server_started_without_network_gives_none() {
             (&refused["status"], &refused["error"]["kind"]),
             (&json!("rejected"), &json!("denied"))
         );
-        assert_eq!(
-            refused["error"]["hint"],
-            "What may be granted is: allowed.test."
-        );
+        assert_eq!(refused["error"]["hint"], "Ask only for: allowed.test.");
         assert_eq!(
             ask(json!(["all"]))["stdout"],
             "allowed.test 200\nevil.test no\n"

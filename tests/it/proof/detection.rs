@@ -106,7 +106,7 @@ fn the_answer_says_what_was_chosen_and_how_sure() {
     assert!((0.7..1.0).contains(&certainty), "{certainty}");
     let note = record["notes"][0].as_str().expect("a note");
     assert!(
-        note.starts_with("no language was named; it looks like python ("),
+        note.starts_with("no language was named; detected python from its content ("),
         "{note}"
     );
     // Asked for: nothing was detected.

@@ -110,7 +110,7 @@ words ''
 parts [7, {'type': 'text'}, None]
 refusal tool liar.odd: it refused
 both tool liar.odd: it refused
-endless unavailable liar.odd: the server does not work: it has ended; `hotcell servers` shows what it says
+endless unavailable liar.odd: the server is not available: it has ended; run `hotcell servers` to see its messages
 untouched
 ";
     assert_eq!(structured(&result)["stdout"], expected, "{result}");

@@ -49,7 +49,7 @@ pub fn settle(hierarchy: &Hierarchy, owner: &Owner) -> Result<Base, String> {
     let own = match divide(&hierarchy.own, owner) {
         Ok(base) => return Ok(base),
         Err(error) => format!(
-            "Our cgroup {} cannot be divided: {error}",
+            "hotcell may not create cgroups below {}: {error}",
             hierarchy.own.display()
         ),
     };

@@ -22,7 +22,7 @@ pub fn build(
     limits: &Limits,
     missing: &mut Vec<Missing>,
 ) -> Result<(), Failed> {
-    step("mounting the shown trees", || mount_trees(root, slot))?;
+    step("mounting the visible folders", || mount_trees(root, slot))?;
     step("mounting the writable folders", || mount_writable(limits))?;
     step("mounting the granted folders", || mount_granted(root))?;
     match mount_proc(root, slot) {

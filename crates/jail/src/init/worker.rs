@@ -73,7 +73,7 @@ pub fn start(worker: Worker<'_>) -> Result<(), Failed> {
         return step("starting the runtime", || prepared.exec(walls));
     }
     if let Some(hooks) = hooks {
-        step("waking the runtime", || {
+        step("running the prelude", || {
             // Init's own is not the program's: an exec would have set it back too.
             rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
             (hooks.after_clone)(policy.prestarted)

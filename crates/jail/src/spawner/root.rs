@@ -134,7 +134,7 @@ impl Root {
         })?;
         let opened = match opened {
             Some(opened) => opened,
-            None => step("opening the shown trees", || open_trees(view))?,
+            None => step("opening the visible folders", || open_trees(view))?,
         };
         let links = fill::top_links();
         let masks = masks::find(Path::new("/proc"));

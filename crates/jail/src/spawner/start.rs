@@ -61,7 +61,7 @@ impl Spawner {
                 // Root of a container may not mount; then it is done as an ordinary user.
                 trees = match root::open_trees(&spec.view) {
                     Err(error) if error.raw_os_error() == Some(libc::EPERM) => None,
-                    opened => Some(step("opening the shown trees", || opened)?),
+                    opened => Some(step("opening the visible folders", || opened)?),
                 };
                 step("dropping root", || drop_root(base))?;
                 child

@@ -35,11 +35,11 @@ fn a_wrong_type_is_named_with_its_parameter() {
         ),
         (
             json!({ "code": "x", "files": ["a"] }),
-            "`files` must be an object of paths and contents",
+            "`files` must be an object from path to content",
         ),
         (
             json!({ "code": "x", "session": "s" }),
-            "there is no parameter \"session\"",
+            "unknown parameter \"session\"",
         ),
         (
             json!({ "code": "x", "args": ["\0"] }),
