@@ -169,6 +169,37 @@ fn a_share_of_a_processor_slows_a_program_down() {
     }
 }
 
+/// Everything that a program may learn the number of its processors from.
+pub const COUNT_PROCESSORS: &str = "import os, re, subprocess
+lines = lambda path, start: sum(bool(re.match(start, line)) for line in open(path))
+mask = open('/proc/self/status').read().split('Cpus_allowed:')[1].split()[0]
+node = 'const os = require(\"os\"); console.log(os.cpus().length, os.availableParallelism?.() ?? os.cpus().length)'
+say = lambda *command: subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+counts = [os.cpu_count(), os.sysconf('SC_NPROCESSORS_CONF'), len(os.sched_getaffinity(0)),
+    bin(int(mask.replace(',', ''), 16)).count('1'),
+    lines('/proc/cpuinfo', 'processor\\s'), lines('/proc/stat', 'cpu[0-9]'), *say('nproc')]
+if os.path.exists('/usr/bin/node'): counts += say('/usr/bin/node', '-e', node)
+print(*sorted({int(count) for count in counts}))";
+
+#[test]
+fn whoever_counts_processors_comes_to_one_number() {
+    for hotcell in everyone() {
+        for cpus in ["0.5", "1", "1.5", "64"] {
+            let answer = hotcell.run(&["--cpus", cpus, "-l", "python", "-c", COUNT_PROCESSORS]);
+            let counts: Vec<u32> = answer
+                .out()
+                .split_whitespace()
+                .map(|count| count.parse().expect("a number"))
+                .collect();
+            assert!(
+                matches!(counts[..], [count] if count > 0),
+                "{counts:?} with --cpus {cpus} as {}",
+                hotcell.name
+            );
+        }
+    }
+}
+
 #[test]
 fn a_program_that_prints_too_much_is_ended() {
     let code = "for n in range(10000): print('partial')";

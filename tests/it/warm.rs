@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::limits::COUNT_PROCESSORS;
 use crate::mcp::client::Client;
 use crate::raw;
 use crate::support::{Hotcell, PATH, PATIENCE, anyone, eventually, everyone, has, open_to_all};
@@ -280,6 +281,25 @@ fn a_user_names_what_waiting_interpreters_have_loaded() {
         client.run(call.clone())["stdout"] == "7\n"
     });
     assert!(loaded);
+}
+
+#[test]
+fn whoever_counts_processors_in_a_pre_started_cell_comes_to_one_number() {
+    let code = format!("{COUNT_PROCESSORS}\nprint('zygote' in open('/proc/self/maps').read())");
+    for hotcell in everyone() {
+        let mut client = serve(&hotcell);
+        let prestarted = eventually(PATIENCE, || {
+            thread::sleep(PAUSE);
+            let output = client.run(json!({ "code": code, "language": "python" }));
+            let told: Vec<&str> = output["stdout"].as_str().expect("text").lines().collect();
+            let [counts, prestarted] = told[..] else {
+                panic!("{output}");
+            };
+            counts.parse::<u32>().expect("one number");
+            prestarted == "True"
+        });
+        assert!(prestarted, "no python is pre-started as {}", hotcell.name);
+    }
 }
 
 /// What says that a program waited for its code: our library is there.

@@ -26,6 +26,7 @@ use std::path::PathBuf;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{DumpableBehavior, Signal};
 
+pub use self::limits::processors;
 use self::reaper::Reaper;
 use self::worker::Worker;
 use crate::codec;
@@ -181,7 +182,9 @@ fn enter(cell: NewCell<'_>) -> Result<(), Failed> {
     }
     step("setting limits", || limits::apply(&policy.limits))?;
     if !filters.has_cgroups {
-        step("pinning to processors", || limits::pin(policy.limits.cpus))?;
+        step("pinning to processors", || {
+            limits::pin(&processors(policy.limits.cpus, filters.has_cgroups)?)
+        })?;
     }
     step("reporting", || {
         let message = codec::to_bytes(&Status::Ready { missing });

@@ -16,7 +16,7 @@ use crate::error::JailError;
 use crate::host::Host;
 use crate::lease::Lease;
 use crate::policy::{Policy, View, Zygote};
-use crate::spec::{Machine, SpawnRequest};
+use crate::spec::SpawnRequest;
 use crate::supervisor::SpawnerHandle;
 use crate::wire;
 
@@ -106,7 +106,8 @@ impl Jail {
         let directory = lease.cgroup.as_ref().and_then(Cgroup::directory);
         let request = SpawnRequest {
             slot: lease.slot,
-            machine: Machine::of(&policy.limits),
+            memory: policy.limits.memory,
+            cpus: policy.limits.cpus,
             has_cgroup_directory: directory.is_some(),
         };
         let mut fds = vec![spec.as_fd()];

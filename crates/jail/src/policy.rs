@@ -126,11 +126,6 @@ impl Limits {
         };
         same == *made && self.cpu_seconds <= made.cpu_seconds
     }
-
-    /// How many processors a program shall see.
-    pub fn processors(&self) -> u32 {
-        self.cpus.ceil() as u32
-    }
 }
 
 impl Default for Limits {

@@ -22,6 +22,7 @@ use rustix::net::RecvFlags;
 
 pub(crate) use self::handoff::Handoff;
 pub use self::handoff::ZygoteSpawner;
+use self::root::Machine;
 pub use self::root::Root;
 use crate::codec;
 use crate::error::{Failed, step};
@@ -163,7 +164,12 @@ impl Spawner {
             });
         }
         step("writing the files over /proc", || {
-            self.root.write_proc_files(request.slot, request.machine)
+            let has_cgroups = self.filters.has_cgroups;
+            let machine = Machine {
+                memory: request.memory,
+                processors: init::processors(request.cpus, has_cgroups)?.len(),
+            };
+            self.root.write_proc_files(request.slot, machine)
         })?;
         let uid = if self.has_range { request.slot + 1 } else { 0 };
         let cloned = step("making namespaces", || {

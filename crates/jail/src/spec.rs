@@ -32,27 +32,12 @@ pub struct SpawnerSpec {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpawnRequest {
     pub slot: u32,
-    /// What the cell's /proc says of the machine.
-    pub machine: Machine,
+    /// The limits that the cell's /proc tells.
+    pub memory: u64,
+    pub cpus: f64,
     /// Whether the file descriptors have the directory of the cgroup to clone the cell
     /// into, before the files to join cgroups by.
     pub has_cgroup_directory: bool,
-}
-
-/// The machine that a cell's /proc describes: the cell's limits, and nothing of the host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Machine {
-    pub memory: u64,
-    pub processors: u32,
-}
-
-impl Machine {
-    pub fn of(limits: &Limits) -> Self {
-        Self {
-            memory: limits.memory,
-            processors: limits.processors(),
-        }
-    }
 }
 
 /// What comes back on a cell's status socket.
@@ -147,10 +132,10 @@ fields!(SpawnerSpec {
 });
 fields!(SpawnRequest {
     slot,
-    machine,
+    memory,
+    cpus,
     has_cgroup_directory,
 });
-fields!(Machine { memory, processors });
 fields!(WorkerWalls { landlock, seccomp });
 fields!(Start { required, prelude });
 fields!(Missing { wall, errno });

@@ -30,13 +30,15 @@ use rustix::mount::{
 };
 
 use self::fill::Filled;
+pub use self::proc_files::Machine;
 use self::trees::Opened;
 pub use self::trees::open_trees;
 use super::masks::{self, Mask};
 use super::setup_child::SetupChild;
 use crate::error::{Failed, step};
-use crate::policy::{Access, Limits, View};
-use crate::spec::Machine;
+use crate::init;
+use crate::policy::{Access, Limits};
+use crate::spec::SpawnerSpec;
 
 /// A built root, in the spawner and in the first moments of a cell.
 pub struct Root {
@@ -123,7 +125,7 @@ impl Building {
 impl Root {
     /// Builds the root, while `child` makes a network namespace.
     pub fn begin(
-        view: &View,
+        spec: &SpawnerSpec,
         opened: Option<Vec<Opened>>,
         host_proc: OwnedFd,
         child: SetupChild,
@@ -134,7 +136,7 @@ impl Root {
         })?;
         let opened = match opened {
             Some(opened) => opened,
-            None => step("opening the visible folders", || open_trees(view))?,
+            None => step("opening the visible folders", || open_trees(&spec.view))?,
         };
         let links = fill::top_links();
         let masks = masks::find(Path::new("/proc"));
@@ -164,7 +166,7 @@ impl Root {
             mounts,
             engine,
         } = step("filling the root", || {
-            fill::fill(opened, &links, &view.links)
+            fill::fill(opened, &links, &spec.view.links)
         })?;
         let (lifeline, alive) = step("making the lifeline", || {
             Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
@@ -187,7 +189,13 @@ impl Root {
         // it is told when it asks.
         let _ = root.lay_overlays(0);
         let usual = Limits::default();
-        let _ = root.write_proc_files(0, Machine::of(&usual));
+        if let Ok(processors) = init::processors(usual.cpus, spec.has_cgroups) {
+            let machine = Machine {
+                memory: usual.memory,
+                processors: processors.len(),
+            };
+            let _ = root.write_proc_files(0, machine);
+        }
         Ok(Building { root, child })
     }
 

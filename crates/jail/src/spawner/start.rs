@@ -82,7 +82,7 @@ impl Spawner {
         step("entering a mount namespace", || {
             sys::unshare(libc::CLONE_NEWNS)
         })?;
-        let building = Root::begin(&spec.view, trees, host_proc, child)?;
+        let building = Root::begin(&spec, trees, host_proc, child)?;
         // While the child makes the network namespace.
         let filters = Filters::new(spec.has_cgroups);
         let (root, network) = building.finish()?;

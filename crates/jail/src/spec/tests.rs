@@ -34,10 +34,8 @@ fn every_status_survives_the_trip_and_no_damage_panics() {
 fn requests_and_start_messages_survive_the_trip_and_no_damage_panics() {
     check(&SpawnRequest {
         slot: 254,
-        machine: Machine {
-            memory: 1 << 40,
-            processors: 3,
-        },
+        memory: 1 << 40,
+        cpus: 2.5,
         has_cgroup_directory: true,
     });
     check(&Start {

@@ -5,7 +5,14 @@ use std::fs;
 use std::io;
 
 use super::Root;
-use crate::spec::Machine;
+
+/// The machine that a cell's /proc describes: the cell's limits, and nothing else of the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Machine {
+    pub memory: u64,
+    /// As many as the cell's affinity mask has.
+    pub processors: usize,
+}
 
 impl Root {
     /// Writes what a cell of `slot` reads in its /proc.
@@ -18,7 +25,7 @@ impl Root {
         let folder = self.at.join("facts").join(slot.to_string());
         fs::create_dir_all(&folder)?;
         let kib = shown.memory / 1024;
-        let processors = 0..shown.processors.max(1);
+        let processors = 0..shown.processors;
         let memory = format!(
             "MemTotal: {kib:>15} kB\nMemFree: {kib:>16} kB\nMemAvailable: {kib:>11} kB\nBuffers: {0:>16} kB\nCached: {0:>17} kB\nSwapCached: {0:>13} kB\nSwapTotal: {0:>14} kB\nSwapFree: {0:>15} kB\nShmem: {0:>18} kB\nSReclaimable: {0:>11} kB\n",
             0
