@@ -17,6 +17,7 @@ mod limits;
 mod mcp;
 mod mounts;
 mod network;
+mod order;
 mod packages;
 mod proof;
 mod raw;
