@@ -10,7 +10,7 @@ use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose,
 };
 use rustls::ServerConfig;
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::TlsAcceptor;
 
@@ -78,7 +78,7 @@ impl Authority {
         }
         let authority = Self {
             issuer,
-            provider: Arc::new(aws_lc_rs::default_provider()),
+            provider: Arc::new(ring::default_provider()),
         };
         Ok(Some((plan, Arc::new(authority))))
     }
