@@ -22,6 +22,7 @@
 //! - [`store`] keeps what outlives a run.
 //! - [`secret`] makes names that cannot be guessed.
 //! - [`doctor`] tests the walls from inside a real cell.
+//! - [`log`] writes events to standard error if `HOTCELL_LOG` asks for them.
 //!
 //! A program of your own streams runs like this, and offers them functions. Cells are made by that same program, started again, so [`hook`] comes first:
 //!
@@ -93,6 +94,7 @@ pub mod engine;
 pub mod fetch;
 pub mod http;
 pub mod language;
+pub mod log;
 pub mod mcp;
 pub mod output;
 pub mod packages;

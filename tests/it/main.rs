@@ -14,6 +14,7 @@ mod fuzz;
 mod hostile_server;
 mod languages;
 mod limits;
+mod log;
 mod mcp;
 mod mounts;
 mod network;
