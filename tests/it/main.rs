@@ -5,6 +5,7 @@ mod bad_input;
 mod code_runner;
 mod code_runner_mcp;
 mod compiled;
+mod dependencies;
 mod doctor;
 mod embedded;
 mod error_kinds;
