@@ -25,6 +25,7 @@
 //! - [`store`] has output that was too long for its answer, for a while.
 //! - [`random`] makes names that cannot be guessed.
 //! - [`doctor`] tests the walls from inside a real cell.
+//! - [`log`] writes events to standard error if `HOTCELL_LOG` asks for them.
 //!
 //! A program of your own runs others like this, hears them while they print, and offers them functions. Sandboxes are made by
 //! that same program, started again, so [`hook`] comes first:
@@ -106,6 +107,7 @@ pub mod error_kind;
 pub mod hint;
 pub mod http;
 pub mod language;
+pub mod log;
 pub mod loopback;
 pub mod mcp;
 pub mod output;

@@ -10,7 +10,7 @@ use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose,
 };
 use rustls::ServerConfig;
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::TlsAcceptor;
 
@@ -57,7 +57,7 @@ impl CertificateAuthority {
         params.distinguished_name.push(DnType::CommonName, name);
         Ok(Self {
             issuer: CertifiedIssuer::self_signed(params, KeyPair::generate()?)?,
-            provider: Arc::new(aws_lc_rs::default_provider()),
+            provider: Arc::new(ring::default_provider()),
         })
     }
 

@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::Arc;
 
-use rustls::crypto::aws_lc_rs;
+use rustls::crypto::ring;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
@@ -29,7 +29,7 @@ impl TlsClient {
         let make = async || {
             let mut roots = RootCertStore::empty();
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            let provider = Arc::new(aws_lc_rs::default_provider());
+            let provider = Arc::new(ring::default_provider());
             let config = ClientConfig::builder_with_provider(provider)
                 .with_safe_default_protocol_versions()?
                 .with_root_certificates(roots)

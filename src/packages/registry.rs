@@ -44,7 +44,7 @@ pub enum Unanswered {
 impl RegistryClient {
     pub fn new(base: Url, ecosystem: Ecosystem) -> Result<Self, PackageError> {
         // Only one provider can be installed; a second try says so, and that is fine.
-        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let is_safe = base.scheme() == "https";
         let redirect = reqwest::redirect::Policy::custom(move |attempt| {
             // SECURITY: who can change what comes over a plain line must not get a say

@@ -33,7 +33,7 @@ pub struct Client(reqwest::blocking::Client);
 impl Client {
     pub fn new() -> Result<Self, FetchError> {
         // Only one provider can be installed; a second try says so, and that is fine.
-        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let built = reqwest::blocking::Client::builder()
             .user_agent(concat!("hotcell/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(PATIENCE / 3)

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::raw::Stdio;
+use crate::raw::{PATIENCE, Stdio};
 use crate::support::anyone;
 
 fn code(language: &str, code: &str) -> Value {
@@ -138,8 +138,7 @@ fn te4_an_endless_loop_is_a_timeout_in_time() {
             "what was printed until then is kept"
         );
         assert!(took >= Duration::from_secs(1), "{took:?}");
-        // 1.2 s on a machine that does nothing else.
-        assert!(took < Duration::from_secs(4), "{took:?}");
+        assert!(took < PATIENCE, "{took:?}");
     }
 }
 

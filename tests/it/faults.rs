@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -196,20 +196,15 @@ fn a_control_group_that_will_not_go_holds_nobody_up() {
             continue;
         }
         let guest = Guest::in_groups(&held);
-        let asked = Instant::now();
         drop(running.stdin.take());
         let answer = running.finish();
         assert_eq!(answer.code, Some(1), "{}", answer.err());
-        let waited = asked.elapsed();
-        assert!(
-            waited < Duration::from_secs(4),
-            "the answer took {waited:?}"
-        );
+        assert!(!groups(pid).is_empty(), "the answer waited for the group");
 
         let next = hotcell.run(&["-l", "sh", "-c", "echo next"]);
         assert_eq!(next.whole(), (Some(0), "next\n".to_owned(), String::new()));
         drop(guest);
-        let gone = eventually(Duration::from_secs(8), || groups(pid).is_empty());
+        let gone = eventually(PATIENCE, || groups(pid).is_empty());
         assert!(gone, "{:?}", groups(pid));
     }
 }

@@ -9,11 +9,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::support::{Answer, Hotcell, Running, anyone, eventually, everyone, open_to_all};
+use crate::support::{
+    Answer, Hotcell, PATIENCE, Running, anyone, eventually, everyone, open_to_all,
+};
 use packed::{deb, file, sha256, tgz, wheel};
 use server::Server;
 
@@ -266,7 +267,7 @@ fn a_download_that_is_interrupted_leaves_no_runtime_and_goes_on_later() {
     let kept = format!("downloads/{}", sha256(&archive));
     let partial = runtimes(&hotcell).join(&kept);
     let arrived = || fs::metadata(&partial).is_ok_and(|it| it.len() == half as u64);
-    assert!(eventually(Duration::from_secs(10), arrived));
+    assert!(eventually(PATIENCE, arrived));
     adding.signal(Signal::INT);
     let answer = adding.finish();
     assert_ne!(answer.code, Some(0));

@@ -6,12 +6,11 @@ mod hostile;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::mcp::client::Client;
-use crate::support::{Hotcell, Running, eventually, everyone, has};
+use crate::support::{Hotcell, PATIENCE, Running, eventually, everyone, has};
 
 const KEY: &str = "sesame-open-1234";
 
@@ -60,9 +59,9 @@ fn structured(result: &Value) -> &Value {
     &result["structuredContent"]
 }
 
-/// Calls, a caught error, and three calls of half a second at once. A busy machine gets some tries.
+/// Calls, a caught error, and three calls at once: each is answered when all of them are there.
 const PYTHON: &str = r#"
-import asyncio, time
+import asyncio
 value = clock.echo_back(value={"a": [1, None, "é"]})
 print(type(value).__name__, value)
 try:
@@ -70,19 +69,14 @@ try:
 except ToolError as error:
     print(error.kind, error.server, error.tool, isinstance(error, Exception))
 async def three():
-    start = time.monotonic()
-    values = await asyncio.gather(*[clock.wait(seconds=0.5, note=str(n)) for n in range(3)])
-    return [value["note"] for value in values], time.monotonic() - start
-for _ in range(8):
-    notes, took = asyncio.run(three())
-    if took < 0.8:
-        break
-print(notes, took < 0.8, took >= 0.5)
+    values = await asyncio.gather(*[clock.meet(count=3, note=str(n)) for n in range(3)])
+    return [value["note"] for value in values]
+print(asyncio.run(three()))
 "#;
 const PYTHON_SAYS: [&str; 3] = [
     "dict {'value': {'a': [1, None, 'é']}}",
     "tool clock fail True",
-    "['0', '1', '2'] True True",
+    "['0', '1', '2']",
 ];
 const SCRIPT: &str = r#"
 (async () => {
@@ -93,20 +87,14 @@ const SCRIPT: &str = r#"
     } catch (error) {
         console.log(error.kind, error.server, error.tool, error instanceof ToolError && error instanceof Error);
     }
-    let values, took;
-    for (let tries = 0; tries < 8; tries++) {
-        const start = Date.now();
-        values = await Promise.all([0, 1, 2].map((n) => clock.wait({ seconds: 0.5, note: `${n}` })));
-        took = Date.now() - start;
-        if (took < 800) break;
-    }
-    console.log(values.map((value) => value.note).join(), took < 800, took > 490);
+    const values = await Promise.all([0, 1, 2].map((n) => clock.meet({ count: 3, note: `${n}` })));
+    console.log(values.map((value) => value.note).join());
 })();
 "#;
 const SCRIPT_SAYS: [&str; 3] = [
     r#"object {"value":{"a":[1,null,"é"]}}"#,
     "tool clock fail true",
-    "0,1,2 true true",
+    "0,1,2",
 ];
 
 #[test]
@@ -167,7 +155,7 @@ print(mcp.help("clock").splitlines()[:3])
         "[1, 'a'] plain image/png 10000000",
         "{'waited': 0, 'note': None} x y <server other_clock>",
         "{'value': 1}",
-        "ToolError unknown_tool clock.nothing: unknown tool; known are: wait, echo-back, fail, text, picture, large, environment, die",
+        "ToolError unknown_tool clock.nothing: unknown tool; known are: wait, echo-back, fail, text, picture, large, environment, meet, die",
         "ToolError unknown_server none.such: unknown server; known are: other_clock, clock, gone",
         "ToolError unavailable gone.any: the server is not available: it has ended; run `hotcell servers` to see its messages",
         "TypeError  clock.wait takes its arguments by name, or as one dict",
@@ -320,11 +308,8 @@ fn a_call_ends_with_its_run_and_a_server_with_hotcell() {
             let code = "clock.wait(seconds=60)";
             let result = client.run(json!({ "language": "python", "code": code, "timeout": 1 }));
             assert_eq!(structured(&result)["status"], "timeout", "{result}");
-            let seen = |what: &str| {
-                eventually(Duration::from_secs(10), || {
-                    log(&hotcell, "clock.log").contains(what)
-                })
-            };
+            let seen =
+                |what: &str| eventually(PATIENCE, || log(&hotcell, "clock.log").contains(what));
             assert!(seen("cancelled"), "{}", log(&hotcell, "clock.log"));
             let text = log(&hotcell, "clock.log");
             let pid = text
@@ -340,7 +325,7 @@ fn a_call_ends_with_its_run_and_a_server_with_hotcell() {
                 drop(client);
             }
             assert!(
-                eventually(Duration::from_secs(10), || !process.exists()),
+                eventually(PATIENCE, || !process.exists()),
                 "{killed}: {pid} is left"
             );
         }
@@ -503,7 +488,7 @@ fn a_python_that_waited_calls_tools_too_and_one_that_calls_none_has_its_port_for
         // The first may come before one waits.
         let mut expect = |code: &str, expected: &str| {
             let mut said = String::new();
-            let came = eventually(Duration::from_secs(20), || {
+            let came = eventually(PATIENCE, || {
                 said = run(&format!("{waited}{code}"));
                 said == expected
             });

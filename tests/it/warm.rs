@@ -9,7 +9,6 @@ mod liar;
 use std::collections::HashSet;
 use std::fs;
 use std::process::{Command, Stdio};
-use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -98,41 +97,6 @@ fn a_cell_that_waited_has_the_walls_of_a_new_one() {
             assert_eq!(waited["stdout"], new["stdout"], "{}", hotcell.name);
         }
     }
-}
-
-#[test]
-fn a_busy_program_is_as_fast_as_without_hotcell() {
-    let Some(hotcell) = anyone().filter(|_| has("python3")) else {
-        return;
-    };
-    // Processor time of its own, so that neighbours count for little; the best of several, so that they count for less.
-    let code = "import time\nstart = time.process_time()\nsum(n * n % 7 for n in range(1_000_000))\nprint(time.process_time() - start)";
-    let mut server = hotcell.command();
-    server.arg("serve");
-    let mut client = Client::of(server);
-    client.begin();
-    let seconds = |text: &str| text.trim().parse::<f64>().expect("seconds");
-    let mut best = [f64::MAX; 3];
-    for _ in 0..12 {
-        let mut plain = Command::new("/usr/bin/python3");
-        hotcell.dress(&mut plain);
-        let plain = plain.args(["-c", code]).output().expect("it starts");
-        let cold = hotcell.run(&["-l", "python", "-c", code]);
-        let warm = client.run(json!({ "language": "python", "code": code }));
-        let warm = warm["structuredContent"]["stdout"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned();
-        let took = [
-            seconds(&String::from_utf8_lossy(&plain.stdout)),
-            seconds(&cold.out()),
-            seconds(&warm),
-        ];
-        best = std::array::from_fn(|at| best[at].min(took[at]));
-    }
-    let [plain, cold, warm] = best;
-    println!("cold {:.2}, warm {:.2} x plain", cold / plain, warm / plain);
-    assert!(cold < 1.25 * plain && warm < 1.25 * plain, "{best:?}");
 }
 
 #[test]
@@ -225,8 +189,7 @@ fn callers_that_distrust_each_other_share_neither_addresses_nor_hash_secret() {
             let mut client = serve_with(&hotcell, trust);
             let mut seen: [HashSet<String>; 2] = Default::default();
             let mut waited = 0;
-            for _ in 0..8 {
-                thread::sleep(PAUSE);
+            let enough = eventually(PATIENCE, || {
                 let output = client.run(json!({ "code": LAYOUT, "language": "python" }));
                 let lines = output["stdout"].as_str().expect("text").lines();
                 let lines: Vec<_> = lines.collect();
@@ -236,16 +199,15 @@ fn callers_that_distrust_each_other_share_neither_addresses_nor_hash_secret() {
                     seen[0].insert(lines[0].to_owned());
                     seen[1].insert(lines[1].to_owned());
                 }
-            }
-            (waited, seen.map(|seen| seen.len()))
+                waited == 5
+            });
+            assert!(enough, "{waited} of 5 waited");
+            seen.map(|seen| seen.len())
         };
-        let (waited, seen) = layouts(&["--trust", "separate"]);
-        assert!(waited > 4, "{waited} of 8 waited");
-        assert_eq!(seen, [waited, waited], "{}", hotcell.name);
+        let seen = layouts(&["--trust", "separate"]);
+        assert_eq!(seen, [5, 5], "{}", hotcell.name);
         // Control: those that trust each other share both.
-        let (waited, seen) = layouts(&[]);
-        assert!(waited > 4, "{waited} of 8 waited");
-        assert_eq!(seen, [1, 1], "{}", hotcell.name);
+        assert_eq!(layouts(&[]), [1, 1], "{}", hotcell.name);
     }
 }
 
@@ -276,10 +238,7 @@ fn a_user_names_what_waiting_interpreters_have_loaded() {
             .stdin(Stdio::piped());
     });
     client.initialize("2025-11-25");
-    let loaded = eventually(PATIENCE, || {
-        thread::sleep(PAUSE);
-        client.run(call.clone())["stdout"] == "7\n"
-    });
+    let loaded = eventually(PATIENCE, || client.run(call.clone())["stdout"] == "7\n");
     assert!(loaded);
 }
 
@@ -289,7 +248,6 @@ fn whoever_counts_processors_in_a_pre_started_cell_comes_to_one_number() {
     for hotcell in everyone() {
         let mut client = serve(&hotcell);
         let prestarted = eventually(PATIENCE, || {
-            thread::sleep(PAUSE);
             let output = client.run(json!({ "code": code, "language": "python" }));
             let told: Vec<&str> = output["stdout"].as_str().expect("text").lines().collect();
             let [counts, prestarted] = told[..] else {
@@ -345,7 +303,6 @@ fn the_second_program_of_a_language_finds_a_runtime_that_waits() {
                 continue;
             }
             let waited = eventually(PATIENCE, || {
-                thread::sleep(PAUSE);
                 let output = client.run(json!({ "code": code, "language": language }));
                 output["stdout"]
                     .as_str()
@@ -355,7 +312,6 @@ fn the_second_program_of_a_language_finds_a_runtime_that_waits() {
             });
             assert!(waited, "no {language} waits as {}", hotcell.name);
             let waited = eventually(PATIENCE, || {
-                thread::sleep(PAUSE);
                 let output =
                     client.run(json!({ "code": code, "language": language, "stdin": "x" }));
                 let told = output["stdout"].as_str().expect("text").trim();

@@ -17,9 +17,12 @@ TOOLS = [
     {"name": "picture", "description": "Shows a picture", "inputSchema": {"type": "object"}},
     {"name": "large", "description": "Says much", "inputSchema": {"type": "object", "properties": {"bytes": {"type": "integer"}}}},
     {"name": "environment", "description": "Says its environment", "inputSchema": {"type": "object"}},
+    {"name": "meet", "description": "Answers when as many as that wait for each other",
+     "inputSchema": {"type": "object", "properties": {"count": {"type": "integer"}, "note": {"type": "string"}}, "required": ["count"]}},
     {"name": "die", "description": "Ends the server", "inputSchema": {"type": "object"}},
 ]
 lock = threading.Lock()
+meetings = {}
 
 
 def send(message):
@@ -43,6 +46,11 @@ def call(name, arguments):
     if name == "wait":
         time.sleep(arguments["seconds"])
         return text("done", structuredContent={"waited": arguments["seconds"], "note": arguments.get("note")})
+    if name == "meet":
+        with lock:
+            meeting = meetings.setdefault(arguments["count"], threading.Barrier(arguments["count"]))
+        meeting.wait()
+        return text("met", structuredContent={"note": arguments.get("note")})
     if name == "echo-back":
         return text("echo", structuredContent={"value": arguments.get("value")})
     if name == "fail":

@@ -18,7 +18,7 @@ use super::served;
 use super::witness::{self, MARK, Traces};
 
 /// How long past its time limit a run may take before we stop waiting for the server.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Where a program of the suite runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use super::pass::{Pass, Run, Way};
 use super::verdict;
 use crate::support::eventually;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Programs that tell whether they waited: our library is there then.
 const WAITED: [(&str, &str); 3] = [

@@ -9,7 +9,7 @@ use super::case::Case;
 use super::pass::{Pass, Run};
 use super::verdict::{self, Before};
 
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// Carries a case out; the strings name what does not hold, the text is the last output.
 pub fn carry_out(

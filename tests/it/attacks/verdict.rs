@@ -14,8 +14,11 @@ use super::pass::Pass;
 use super::scope;
 use super::witness;
 
-/// What a noisy machine may add to the time to an answer.
-const NOISE: Duration = Duration::from_secs(1);
+/// What a busy machine may add to the time to an answer, and to the cleaning up behind it. That a limit ended a program
+/// is judged by the outcome; this only tells late from never.
+pub const NOISE: Duration = Duration::from_secs(30);
+/// The same for processes that were killed. Those that were not live longer than this.
+const GONE: Duration = Duration::from_secs(5);
 
 /// The state of the host before a pass, to compare with.
 pub struct Before {
@@ -139,15 +142,9 @@ pub fn aftermath(
     let mut failed = leaks(answer, &canaries.secret);
     failed.extend(canaries.disturbed());
     failed.extend(answer.traces.files());
-    failed.extend(witness::settled(Duration::from_secs(1), || {
-        answer.traces.survivors()
-    }));
-    failed.extend(witness::settled(Duration::from_secs(2), || {
-        answer.traces.groups()
-    }));
-    failed.extend(witness::settled(Duration::from_secs(2), || {
-        before.left(pass)
-    }));
+    failed.extend(witness::settled(GONE, || answer.traces.survivors()));
+    failed.extend(witness::settled(NOISE, || answer.traces.groups()));
+    failed.extend(witness::settled(NOISE, || before.left(pass)));
     failed
 }
 

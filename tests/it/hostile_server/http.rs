@@ -4,11 +4,11 @@ mod floods;
 mod framing;
 
 use std::process::{Command, Stdio as Pipe};
-use std::time::Duration;
 
 use serde_json::json;
 
 use super::crossing::{open_session, unpredictable};
+use super::protocol::SOON;
 use super::{Case, over_http, still_serves};
 use crate::raw::http::{Answer, Http, call, request};
 use crate::raw::{fresh_word, processes_with, wait_until};
@@ -64,14 +64,10 @@ impl Bait {
         let mut stream = server.connect();
         let bytes = request(POST, &server.usual(), self.body.as_bytes());
         std::io::Write::write_all(&mut stream, &bytes).expect("it is taken");
-        let running = wait_until(Duration::from_secs(10), || {
-            !processes_with(&self.word).is_empty()
-        });
+        let running = wait_until(SOON, || !processes_with(&self.word).is_empty());
         assert!(running.is_some(), "the bait does not run");
         drop(stream);
-        let gone = wait_until(Duration::from_secs(5), || {
-            processes_with(&self.word).is_empty()
-        });
+        let gone = wait_until(SOON, || processes_with(&self.word).is_empty());
         assert!(gone.is_some(), "a client that is gone keeps its program");
     }
 }

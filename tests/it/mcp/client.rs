@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 
 /// Far above what anything here takes, on a machine with other things to do.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+/// What a busy machine may need to end a program, and less than the half minute after which its time limit does.
+pub const SOON: Duration = Duration::from_secs(20);
 
 pub struct Client {
     pub child: Child,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::client::{PATIENCE, hello, marker, sleeper, wait_until_running};
+use super::client::{PATIENCE, SOON, hello, marker, sleeper, wait_until_running};
 
 /// A server with a state folder of its own.
 struct Server {
@@ -289,7 +289,7 @@ fn a_client_that_closes_its_connection_ends_its_program() {
     wait_until_running(&marker, true);
     drop(stream);
     let gone = wait_until_running(&marker, false);
-    assert!(gone < Duration::from_secs(2), "{gone:?}");
+    assert!(gone < SOON, "{gone:?}");
 
     // In the middle of a stream of events.
     let mut message = call(2, sleeper(&marker));
@@ -300,7 +300,7 @@ fn a_client_that_closes_its_connection_ends_its_program() {
     wait_until_running(&marker, true);
     drop(reader);
     let gone = wait_until_running(&marker, false);
-    assert!(gone < Duration::from_secs(2), "{gone:?}");
+    assert!(gone < SOON, "{gone:?}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::client::{Client, hello, is_running, marker, modern, sleeper, wait_until_running};
+use super::client::{Client, SOON, hello, is_running, marker, modern, sleeper, wait_until_running};
 use crate::support::left::spawner;
 
 #[test]
@@ -128,7 +128,7 @@ fn a_cancelled_call_is_not_answered_and_its_program_is_gone() {
         "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id },
     }));
     let gone = wait_until_running(&marker, false);
-    assert!(gone < Duration::from_secs(2), "{gone:?}");
+    assert!(gone < SOON, "{gone:?}");
     let late = client.wait_for(Duration::from_millis(300), |message| message["id"] == id);
     assert_eq!(late, None);
     let next = client.run(json!({ "code": "print(1)", "language": "python" }));
@@ -145,7 +145,7 @@ fn when_its_input_ends_the_server_ends_and_leaves_nothing() {
     );
     wait_until_running(&marker, true);
     let took = client.close();
-    assert!(took < Duration::from_secs(3), "{took:?}");
+    assert!(took < SOON, "{took:?}");
     assert!(!is_running(&marker));
     assert!(client.child.wait().unwrap().success());
 }
@@ -161,7 +161,7 @@ fn a_killed_server_takes_its_programs_with_it() {
     wait_until_running(&marker, true);
     client.child.kill().unwrap();
     let gone = wait_until_running(&marker, false);
-    assert!(gone < Duration::from_secs(2), "{gone:?}");
+    assert!(gone < SOON, "{gone:?}");
 }
 
 #[test]

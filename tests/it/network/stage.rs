@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::support::{Hotcell, PATH, Running, eventually, has, open_to_all, skip};
+use crate::support::{Hotcell, PATH, PATIENCE, Running, eventually, has, open_to_all, skip};
 
 pub struct Stage {
     /// Whether it has that too.
@@ -103,7 +103,7 @@ impl Stage {
                 && fs::read_to_string(format!("/proc/{inside}/comm"))
                     .is_ok_and(|name| name == "sleep\n")
         };
-        assert!(eventually(Duration::from_secs(20), resolver), "a namespace");
+        assert!(eventually(PATIENCE, resolver), "a namespace");
         let script = format!(
             "set -e
             nsenter --net=/proc/{inside}/ns/net ip link add in0 type veth peer name out0 netns {outside}

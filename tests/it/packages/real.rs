@@ -160,7 +160,7 @@ fn every_row_of_the_table_is_a_package_with_files() {
         .map(|row| row.1)
         .filter(|it| !it.is_empty())
         .collect();
-    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let base = std::env::var("PIP_INDEX_URL")
         .unwrap_or_else(|_| hotcell::runtimes::registry_base(hotcell::runtimes::Registry::Pypi));
     let client = reqwest::blocking::Client::new();

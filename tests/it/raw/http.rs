@@ -4,7 +4,6 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -111,13 +110,11 @@ impl Http {
         Answer::read(&mut stream)
     }
 
-    /// Whether an ordinary client is served, and how soon.
-    pub fn serves(&self) -> Duration {
-        let start = Instant::now();
+    /// An ordinary client comes and is served.
+    pub fn serves(&self) {
         let answer = self.post(&json!({ "jsonrpc": "2.0", "id": 7, "method": "ping" }));
         assert_eq!(answer.status, 200, "{answer:?}");
         assert_eq!(answer.message()["id"], 7);
-        start.elapsed()
     }
 }
 

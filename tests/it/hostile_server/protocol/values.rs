@@ -23,7 +23,10 @@ pub fn hostile_ids() {
         r#""\u001b[2J""#,
     ] {
         client.write((ping(id) + "\n").as_bytes());
-        assert!(client.next(super::SECOND).is_some(), "{id} is not answered");
+        assert!(
+            client.next(crate::raw::PATIENCE).is_some(),
+            "{id} is not answered"
+        );
         let line = client.lines.last().expect("a line");
         assert!(
             says(line, &format!(r#""id":{id},"#)),
