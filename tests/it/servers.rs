@@ -155,7 +155,7 @@ print(mcp.help("clock").splitlines()[:3])
         "[1, 'a'] plain image/png 10000000",
         "{'waited': 0, 'note': None} x y <server other_clock>",
         "{'value': 1}",
-        "ToolError unknown_tool clock.nothing: unknown tool; known are: wait, echo-back, fail, text, picture, large, environment, meet, die",
+        "ToolError unknown_tool clock.nothing: unknown tool; known are: wait, echo-back, fail, text, picture, large, environment, die",
         "ToolError unknown_server none.such: unknown server; known are: other_clock, clock, gone",
         "ToolError unavailable gone.any: the server is not available: it has ended; run `hotcell servers` to see its messages",
         "TypeError  clock.wait takes its arguments by name, or as one dict",
@@ -378,7 +378,7 @@ fn the_command_lists_servers_and_shows_what_a_broken_one_says() {
     configure(&hotcell);
     let all = list(&[]);
     assert_eq!(all.code, Some(1));
-    let expected = "clock: 8 tools\n  OWN_CLOCK_KEY is not set\n  clock.wait({seconds:number, note?:string}) // Waits\n";
+    let expected = "clock: 9 tools\n  OWN_CLOCK_KEY is not set\n  clock.wait({seconds:number, note?:string}) // Waits\n";
     assert!(all.out().contains(expected), "{}", all.out());
     assert!(
         all.out()

@@ -9,6 +9,7 @@ mod liar;
 use std::collections::HashSet;
 use std::fs;
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -190,6 +191,7 @@ fn callers_that_distrust_each_other_share_neither_addresses_nor_hash_secret() {
             let mut seen: [HashSet<String>; 2] = Default::default();
             let mut waited = 0;
             let enough = eventually(PATIENCE, || {
+                thread::sleep(PAUSE);
                 let output = client.run(json!({ "code": LAYOUT, "language": "python" }));
                 let lines = output["stdout"].as_str().expect("text").lines();
                 let lines: Vec<_> = lines.collect();
@@ -248,6 +250,7 @@ fn whoever_counts_processors_in_a_pre_started_cell_comes_to_one_number() {
     for hotcell in everyone() {
         let mut client = serve(&hotcell);
         let prestarted = eventually(PATIENCE, || {
+            thread::sleep(PAUSE);
             let output = client.run(json!({ "code": code, "language": "python" }));
             let told: Vec<&str> = output["stdout"].as_str().expect("text").lines().collect();
             let [counts, prestarted] = told[..] else {
@@ -303,6 +306,7 @@ fn the_second_program_of_a_language_finds_a_runtime_that_waits() {
                 continue;
             }
             let waited = eventually(PATIENCE, || {
+                thread::sleep(PAUSE);
                 let output = client.run(json!({ "code": code, "language": language }));
                 output["stdout"]
                     .as_str()
@@ -312,6 +316,7 @@ fn the_second_program_of_a_language_finds_a_runtime_that_waits() {
             });
             assert!(waited, "no {language} waits as {}", hotcell.name);
             let waited = eventually(PATIENCE, || {
+                thread::sleep(PAUSE);
                 let output =
                     client.run(json!({ "code": code, "language": language, "stdin": "x" }));
                 let told = output["stdout"].as_str().expect("text").trim();

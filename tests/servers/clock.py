@@ -17,9 +17,9 @@ TOOLS = [
     {"name": "picture", "description": "Shows a picture", "inputSchema": {"type": "object"}},
     {"name": "large", "description": "Says much", "inputSchema": {"type": "object", "properties": {"bytes": {"type": "integer"}}}},
     {"name": "environment", "description": "Says its environment", "inputSchema": {"type": "object"}},
+    {"name": "die", "description": "Ends the server", "inputSchema": {"type": "object"}},
     {"name": "meet", "description": "Answers when as many as that wait for each other",
      "inputSchema": {"type": "object", "properties": {"count": {"type": "integer"}, "note": {"type": "string"}}, "required": ["count"]}},
-    {"name": "die", "description": "Ends the server", "inputSchema": {"type": "object"}},
 ]
 lock = threading.Lock()
 meetings = {}
