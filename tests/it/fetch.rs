@@ -221,7 +221,7 @@ fn a_download_that_breaks_off_goes_on_where_it_stopped() {
     let said = format!("stopped at {half} of {} bytes", archive.len());
     assert!(broken.err().contains(&said), "{}", broken.err());
     assert!(
-        broken.err().contains("goes on where it stopped"),
+        broken.err().contains("continues where it stopped"),
         "{}",
         broken.err()
     );
