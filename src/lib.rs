@@ -13,17 +13,16 @@
 //! - [`language`] knows the languages and finds their runtimes on this host.
 //! - [`runtimes`] fetches runtimes that are not there, on request.
 //! - [`plan`] resolves a request into all that a run needs. Pure.
-//! - [`pool`] keeps cells waiting for their program.
-//! - [`cell`] is a sandbox of the kernel's, seen from async code.
+//! - [`cell`] gets cells and holds them: what one is started with, who provides it, the warm pools.
 //! - [`egress`] is a sandbox's egress proxy, to the hosts that were granted.
 //! - [`loopback`] answers a program at ports of its own loopback: one bounded listener for all.
-//! - [`run`] carries a plan out: deadline, output, outcome.
+//! - [`run`] watches one program in a cell: deadline, output, outcome.
 //! - [`compile`] builds a program before it runs, in cells too, and keeps what it built.
 //! - [`packages`] finds out which packages a program needs and installs them, in cells too.
 //! - [`output`] is a result as the world sees it, [`error_kind`] the words for what went wrong, and [`hint`] what to do about it.
 //! - [`upstream`] are other MCP servers, whose tools a program may call.
 //! - [`store`] has output that was too long for its answer, for a while.
-//! - [`random`] makes names that cannot be guessed.
+//! - [`secret`] is a value that a program may use and never see; [`random`] makes names that cannot be guessed.
 //! - [`doctor`] tests the walls from inside a real cell.
 //! - [`log`] writes events to standard error if `HOTCELL_LOG` asks for them.
 //!

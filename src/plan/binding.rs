@@ -33,7 +33,7 @@ pub fn bind(
         launch.env.insert(name.clone(), fill(value, &own));
     }
     if let Some(prestart) = &mut launch.prestart {
-        prestart.prelude = fill(&binding.wake, "");
+        prestart.prelude = fill(&binding.prelude, "");
     }
     if let Some(at) = launch.argv.iter().position(|word| word == program) {
         let preload = runtime.way.preload.iter().map(|word| fill(word, ""));

@@ -35,7 +35,7 @@ impl RunPlan {
             };
             let links: Vec<InputFile> = links.filter(is_free).collect();
             if let Some(prestart) = &mut launch.prestart {
-                prestart.prelude = format!("{}\n{}", fill(&how.wake), prestart.prelude);
+                prestart.prelude = format!("{}\n{}", fill(&how.prelude), prestart.prelude);
             }
             add_variables(&mut launch.env, variables);
             return (launch.files(links), None);

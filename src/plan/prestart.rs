@@ -75,7 +75,7 @@ impl Program<'_> {
             && !self.has_network
             && source == Some(&self.definition.source.file)
             && !self.files.iter().any(is_in_home)
-            && self.binding.is_none_or(|binding| !binding.wake.is_empty())
-            && (!self.has_packages || packages.is_some_and(|how| !how.wake.is_empty()))
+            && self.binding.is_none_or(|binding| !binding.prelude.is_empty())
+            && (!self.has_packages || packages.is_some_and(|how| !how.prelude.is_empty()))
     }
 }

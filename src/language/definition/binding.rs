@@ -19,8 +19,8 @@ pub struct Binding {
     #[serde(default)]
     pub imports: String,
     /// The prelude: what a pre-started runtime runs before such a program, instead. Without it such a program gets a new one.
-    #[serde(default)]
-    pub wake: String,
+    #[serde(default, alias = "wake")]
+    pub prelude: String,
 }
 
 /// A script that is built in. `{servers}` in its text is a list of their names, `{port}` where they are called.

@@ -34,8 +34,8 @@ pub struct Packages {
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// The prelude: what a pre-started runtime runs before such a program, instead.
-    #[serde(default)]
-    pub wake: String,
+    #[serde(default, alias = "wake")]
+    pub prelude: String,
     /// Links in its workspace, or its compiler's; `{file}` is the program's own.
     #[serde(default)]
     pub links: BTreeMap<CellPath, String>,
