@@ -457,9 +457,17 @@ fn a_missing_runtime_is_fetched_unasked_only_if_the_configuration_says_so_and_ne
 
     hotcell.write("home/.config/hotcell/config.toml", "auto_install = true\n");
     // A plan downloads nothing, and says what is missing.
-    let planned = told(&hotcell, &server, &[&HELLO[..1], &["--plan"], &HELLO[1..]].concat());
+    let planned = told(
+        &hotcell,
+        &server,
+        &[&HELLO[..1], &["--plan"], &HELLO[1..]].concat(),
+    );
     assert_eq!((planned.code, server.count("")), (Some(2), 0));
-    assert!(planned.err().contains("no runtime for"), "{}", planned.err());
+    assert!(
+        planned.err().contains("no runtime for"),
+        "{}",
+        planned.err()
+    );
 
     let ran = told(&hotcell, &server, HELLO);
     assert_eq!(
