@@ -101,8 +101,8 @@ fn what_cannot_be_mounted_is_refused_before_anything_runs() {
             (vec![format!("{host}:/etc")], "taken"),
             (vec![format!("{host}:/workspace")], "taken"),
             (vec![format!("{host}:../x")], "`..`"),
-            (vec!["/proc:/data".to_owned()], "machinery"),
-            (vec!["/:/data".to_owned()], "machinery"),
+            (vec!["/proc:/data".to_owned()], "system folders"),
+            (vec!["/:/data".to_owned()], "system folders"),
             (vec![format!("{host}/in.txt:/data")], "not a folder"),
             (vec![format!("{host}/none:/data")], "cannot read"),
             (

@@ -474,7 +474,7 @@ fn an_import_that_is_nobodys_or_brand_new_is_not_installed_unless_it_is_named() 
     );
     for (module, why) in [
         ("freshthing", "days old"),
-        ("reqeusts", "nearly the name of `requests`"),
+        ("reqeusts", "almost the name of `requests`"),
         ("nosuchmod_xyz", "no package `nosuchmod-xyz`"),
     ] {
         let output = json(

@@ -51,8 +51,8 @@ fn a_program_that_lies_at_its_line_costs_only_itself() {
         let starts = [
             "HTTP/1.1 400 Bad Request ".to_owned(),
             refused.to_owned(),
-            error("a call has 32 MiB at most").replace("1.0", "1.1"),
-            error("a call has 32 MiB at most"),
+            error("a call may have at most 32 MiB").replace("1.0", "1.1"),
+            error("a call may have at most 32 MiB"),
             error("this is no call: "),
             error("this is no call: "),
             error("this is no call: "),
