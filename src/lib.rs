@@ -109,6 +109,7 @@ pub mod language;
 pub mod log;
 pub mod loopback;
 pub mod mcp;
+pub mod media_type;
 pub mod output;
 pub mod packages;
 pub mod plan;
@@ -119,6 +120,7 @@ pub mod run;
 pub mod runtimes;
 pub mod secret;
 pub mod service;
+pub mod spool;
 pub mod store;
 pub mod upstream;
 

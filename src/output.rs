@@ -50,6 +50,9 @@ pub struct RunOutput {
     pub signal: Option<String>,
     pub stdout: String,
     pub stderr: String,
+    /// The files that it left in its workspace, new or changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileOutput>,
     /// What it printed, if that is a picture and not text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageOutput>,
@@ -137,6 +140,21 @@ impl ErrorOutput {
 }
 
 #[derive(Debug, Serialize)]
+pub struct FileOutput {
+    /// Its path in the workspace.
+    pub name: String,
+    pub size: u64,
+    #[serde(rename = "type")]
+    pub media_type: &'static str,
+    /// Of its content, if that was brought back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// Where its content can be read, if it is stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uri: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
 pub struct ImageOutput {
     pub mime_type: &'static str,
     pub bytes: usize,
@@ -211,6 +229,17 @@ impl Unworded {
         output
     }
 
+    /// The same with the addresses of those of its files that are stored.
+    pub fn with_stored(mut self, stored: &[(String, String)]) -> Self {
+        for (name, uri) in stored {
+            let files = &mut self.output.files;
+            if let Some(file) = files.iter_mut().find(|file| file.name == *name) {
+                file.uri = Some(uri.clone());
+            }
+        }
+        self
+    }
+
     /// The same with the version of its runtime.
     pub fn with_version(mut self, version: Option<String>) -> Self {
         if let Some(runtime) = &mut self.output.runtime {
@@ -245,6 +274,7 @@ impl RunOutput {
             signal: None,
             stdout: String::new(),
             stderr: String::new(),
+            files: Vec::new(),
             image: None,
             truncated: BTreeMap::new(),
             error: None,

@@ -43,6 +43,7 @@ pub struct RunRequest {
     network: Network,
     servers: Option<Vec<String>>,
     mounts: Vec<Mount>,
+    wants_files: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -143,6 +144,7 @@ impl RunRequest {
             network: Network::None,
             servers: None,
             mounts: Vec::new(),
+            wants_files: false,
         })
     }
 
@@ -264,6 +266,12 @@ impl RunRequest {
         Ok(self)
     }
 
+    /// Has the contents of the files brought back that the program leaves, and not only their names.
+    pub fn wants_files(mut self, wants: bool) -> Self {
+        self.wants_files = wants;
+        self
+    }
+
     pub fn asked_servers(&self) -> Option<&[String]> {
         self.servers.as_deref()
     }
@@ -306,6 +314,7 @@ impl RunRequest {
             env,
             files,
             mounts,
+            wants_files,
             ..
         } = self;
         Parts {
@@ -314,6 +323,7 @@ impl RunRequest {
             env,
             files,
             mounts,
+            wants_files,
         }
     }
 
@@ -343,6 +353,7 @@ pub(crate) struct Parts {
     pub env: BTreeMap<String, String>,
     pub files: Vec<InputFile>,
     pub mounts: Vec<Mount>,
+    pub wants_files: bool,
 }
 
 /// Without the byte order mark that some editors put at the start of a file.

@@ -14,14 +14,14 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 use crate::caller::Caller;
-use crate::cell::{Cell, CellError, Isolation, Launch, Provider, Requirement, Start};
+use crate::cell::{Cell, CellError, Changes, Isolation, Launch, Provider, Requirement, Start};
 use crate::loopback::Serving;
 use crate::request::InputFile;
 
 use output::{Output, Task, feed};
 use watch::{End, Watch};
 
-pub use capture::{Captured, OutputEvent, Stream, picture_kind};
+pub use capture::{Captured, OutputEvent, Stream};
 pub use outcome::{Outcome, Spent};
 
 /// How a program ended, and what is left of it.
@@ -39,6 +39,8 @@ pub struct Ended {
     pub collected: Vec<InputFile>,
     /// How many bytes were copied to where the launch wanted them.
     pub exported: u64,
+    /// The files that it left in its workspace, if the launch wanted to know.
+    pub changes: Changes,
 }
 
 /// What a run needs besides its launch.
@@ -136,6 +138,11 @@ pub async fn watch(
         Outcome::Exited { code: 0, .. } => fetch(cell, launch).await?,
         _ => (Vec::new(), 0),
     };
+    let changes = match &launch.changes {
+        // A workspace that is gone has nothing to bring back.
+        Some(wanted) => cell.changes(&launch.files, wanted).await,
+        None => Ok(Changes::default()),
+    };
     Ok(Ended {
         outcome,
         stdout,
@@ -146,6 +153,7 @@ pub async fn watch(
         isolation: cell.isolation().clone(),
         collected,
         exported,
+        changes: changes.unwrap_or_default(),
     })
 }
 

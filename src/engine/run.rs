@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::{Engine, StartError};
-use crate::cell::{Isolation, Launch, Requirement};
+use crate::cell::{Changes, Isolation, Launch, Requirement};
 use crate::compile::{Built, Cells, Compiled};
 use crate::egress::{self, CertificateAuthority, EgressProxy};
 use crate::loopback::PORT;
@@ -34,6 +34,8 @@ pub struct RunResult {
     pub packages: Option<Box<Installed>>,
     /// Imports that nothing was installed for.
     pub refused: Vec<Refused>,
+    /// The files that it left in its workspace.
+    pub changes: Changes,
 }
 
 impl RunResult {
@@ -58,6 +60,7 @@ impl RunResult {
             compiled: None,
             packages: None,
             refused: Vec::new(),
+            changes: ended.changes,
         }
     }
 }

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{
-    CompileOutput, ImageOutput, PackagesOutput, RunOutput, Unworded, UsageOutput, Verdict,
+    CompileOutput, FileOutput, ImageOutput, PackagesOutput, RunOutput, Unworded, UsageOutput,
+    Verdict,
 };
+use crate::cell::ChangedFile;
 use crate::engine::RunResult;
 use crate::plan::RunPlan;
 
@@ -34,6 +36,7 @@ impl RunOutput {
             exit_code: verdict.exit_code,
             signal: verdict.signal,
             stdout,
+            files: result.changes.files.iter().map(file).collect(),
             image,
             stderr: result.stderr.to_text(),
             truncated,
@@ -68,6 +71,16 @@ impl RunOutput {
     }
 }
 
+fn file(changed: &ChangedFile) -> FileOutput {
+    FileOutput {
+        name: changed.path.to_string(),
+        size: changed.size,
+        media_type: changed.media_type,
+        sha256: changed.content.as_ref().map(|it| it.sha256.clone()),
+        uri: None,
+    }
+}
+
 /// What was done for a program that its reader should know.
 fn result_notes(result: &RunResult) -> Vec<String> {
     let installed = result.packages.iter().filter_map(|packages| {
@@ -80,7 +93,11 @@ fn result_notes(result: &RunResult) -> Vec<String> {
         let took = packages.took?.as_secs_f64();
         Some(format!("installed {names} in {took:.1} s"))
     });
-    installed.collect()
+    let left_out = Some(result.changes.left_out).filter(|count| *count > 0);
+    let left_out = left_out.map(|count| {
+        format!("{count} more of the files that it left are too many, too deep or unreadable")
+    });
+    installed.chain(left_out).collect()
 }
 
 fn milliseconds(duration: Duration) -> f64 {

@@ -9,6 +9,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::sync::{Notify, mpsc};
 
+use crate::media_type::picture_kind;
 use crate::secret::Redactor;
 
 /// How much of a stream is kept in memory: the first three quarters of it from
@@ -113,31 +114,6 @@ impl Captured {
         let over = (self.tail.len() + bytes.len()).saturating_sub(room);
         self.tail.drain(..over);
         self.tail.extend_from_slice(bytes);
-    }
-}
-
-/// What kind of picture begins like this, if one does.
-pub fn picture_kind(start: &[u8]) -> Option<&'static str> {
-    match start {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
-        [
-            b'R',
-            b'I',
-            b'F',
-            b'F',
-            _,
-            _,
-            _,
-            _,
-            b'W',
-            b'E',
-            b'B',
-            b'P',
-            ..,
-        ] => Some("image/webp"),
-        _ => None,
     }
 }
 

@@ -115,7 +115,14 @@ impl Service {
             _ => Vec::new(),
         };
         let output = match result {
-            Ok(result) => RunOutput::of_result(&plan, result),
+            Ok(mut result) => {
+                let contents = result.changes.take_contents();
+                let output = RunOutput::of_result(&plan, result);
+                match contents.is_empty() {
+                    true => output,
+                    false => output.with_stored(&self.store_files(&turn.caller, contents)),
+                }
+            }
             Err(error) => RunOutput::of_start_error(&plan, &error),
         };
         Ran {

@@ -1,15 +1,16 @@
 //! A run's result for a client: text for a reader, and the same facts as data.
 //!
-//! Clients show one or the other, so each is complete alone. What is too long is
-//! kept whole in the store, and both say where.
+//! Clients show a model one or the other, so each is complete alone and has nothing in it that a caller does not act on. What is too long is
+//! stored whole, and both say where. The rest is in `_meta`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
+use super::facts;
 use crate::hint::Surface;
-use crate::mcp::outputs;
-use crate::output::{RunOutput, Status};
+use crate::output::{FileOutput, RunOutput, Status};
+use crate::request::bytes;
 use crate::service::{Budget, LongStream, Ran};
 
 /// The members of a `tools/call` result.
@@ -39,16 +40,26 @@ pub fn render_as(
         })
     }));
     content.extend(links.iter().map(Link::to_value));
-    let mut facts = serde_json::to_value(&output).unwrap_or_default();
-    trim(&mut facts);
-    if let Some(run) = ran.long.iter().find_map(|long| long.stored.as_deref()) {
-        facts["run"] = run.into();
-    }
+    content.extend(output.files.iter().filter_map(file_link));
+    let is_error = output.status != Status::Ok;
+    let (facts, rest) = facts::split(&output);
     Map::from_iter([
         ("content".to_owned(), content.into()),
-        ("structuredContent".to_owned(), facts),
-        ("isError".to_owned(), (output.status != Status::Ok).into()),
+        ("structuredContent".to_owned(), facts.into()),
+        ("isError".to_owned(), is_error.into()),
+        ("_meta".to_owned(), json!({ facts::REST: rest })),
     ])
+}
+
+/// Where the content of a file can be read, if it is stored.
+fn file_link(file: &FileOutput) -> Option<Value> {
+    Some(json!({
+        "type": "resource_link",
+        "uri": file.uri.as_ref()?,
+        "name": file.name,
+        "mimeType": file.media_type,
+        "size": file.size,
+    }))
 }
 
 /// Where the whole of a stream can be read.
@@ -78,8 +89,8 @@ fn shorten(output: &mut RunOutput, long: &LongStream, budget: Budget) -> Option<
         _ => (&mut output.stderr, budget.stderr),
     };
     let (head, tail) = head_and_tail(text, budget)?;
-    let link = long.stored.as_ref().map(|run| Link {
-        uri: outputs::uri(run, long.name),
+    let link = long.stored.as_ref().map(|uri| Link {
+        uri: uri.clone(),
         stream: long.name,
         bytes: long.bytes,
     });
@@ -122,7 +133,7 @@ fn text(output: &RunOutput, links: &[Link]) -> String {
             });
         }
         None if output.image.is_some() => {}
-        None if output.stdout.is_empty() && output.stderr.is_empty() => {
+        None if output.stdout.is_empty() && output.stderr.is_empty() && output.files.is_empty() => {
             notes.push("The program succeeded and printed nothing.".to_owned());
         }
         None => {}
@@ -133,6 +144,13 @@ fn text(output: &RunOutput, links: &[Link]) -> String {
             "The program printed a picture: {kind}, {bytes} bytes"
         ));
     }
+    notes.extend(output.files.iter().map(|file| {
+        let (name, bytes) = (&file.name, bytes(file.size));
+        match &file.uri {
+            Some(uri) => format!("left {name}, {bytes}: {uri}"),
+            None => format!("left {name}, {bytes}: more than is kept"),
+        }
+    }));
     notes.extend(output.refusals(Surface::Mcp));
     notes.extend(output.notes.iter().cloned());
     if let Some(link) = links.first() {
@@ -152,20 +170,6 @@ fn text(output: &RunOutput, links: &[Link]) -> String {
 pub fn separate(text: &mut String) {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
-    }
-}
-
-/// Leaves out what only costs a reader time: empty members, and walls that stand.
-fn trim(facts: &mut Value) {
-    let Some(members) = facts.as_object_mut() else {
-        return;
-    };
-    if let Some(walls) = members
-        .get_mut("isolation")
-        .and_then(|isolation| isolation.get_mut("walls"))
-        .and_then(Value::as_array_mut)
-    {
-        walls.retain(|wall| wall["stands"] == false);
     }
 }
 
