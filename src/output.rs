@@ -12,8 +12,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::cell::Isolation;
+use crate::display::Displayed;
 use crate::egress;
 use crate::error_kind::ErrorKind;
 use crate::hint::{Hint, Surface};
@@ -53,6 +55,12 @@ pub struct RunOutput {
     /// What it printed, if that is a picture and not text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageOutput>,
+    /// What its last expression came to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
+    /// What it showed, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub displays: Vec<Displayed>,
     /// Which streams were cut, and how many bytes they had in all.
     pub truncated: BTreeMap<&'static str, u64>,
     pub error: Option<ErrorOutput>,
@@ -246,6 +254,8 @@ impl RunOutput {
             stdout: String::new(),
             stderr: String::new(),
             image: None,
+            value: None,
+            displays: Vec::new(),
             truncated: BTreeMap::new(),
             error: None,
             language: plan.map(|plan| plan.language.to_string()),

@@ -10,6 +10,7 @@ mod limits;
 mod mount;
 mod network;
 mod packages;
+mod showing;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -26,6 +27,7 @@ pub use limits::{AskedLimits, bytes, parse_count, parse_cpus, parse_duration, pa
 pub use mount::{add_mounts, check_mount, overlap, parse_mount};
 pub use network::{BadGrant, BadHost, Host, Name, Network, Pattern, Target, USUAL_PORTS};
 pub use packages::AskedPackages;
+pub use showing::Showing;
 
 /// One program to run, with its surroundings.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +45,7 @@ pub struct RunRequest {
     network: Network,
     servers: Option<Vec<String>>,
     mounts: Vec<Mount>,
+    showing: Showing,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -143,6 +146,7 @@ impl RunRequest {
             network: Network::None,
             servers: None,
             mounts: Vec::new(),
+            showing: Showing::Nothing,
         })
     }
 
@@ -228,6 +232,12 @@ impl RunRequest {
         Ok(self)
     }
 
+    /// What it shows is wanted, beside what it prints.
+    pub fn showing(mut self, showing: Showing) -> Self {
+        self.showing = showing;
+        self
+    }
+
     /// Nothing is fetched for this program.
     pub fn offline(mut self, offline: bool) -> Self {
         self.offline = offline;
@@ -306,6 +316,7 @@ impl RunRequest {
             env,
             files,
             mounts,
+            showing,
             ..
         } = self;
         Parts {
@@ -314,6 +325,7 @@ impl RunRequest {
             env,
             files,
             mounts,
+            showing,
         }
     }
 
@@ -343,6 +355,7 @@ pub(crate) struct Parts {
     pub env: BTreeMap<String, String>,
     pub files: Vec<InputFile>,
     pub mounts: Vec<Mount>,
+    pub showing: Showing,
 }
 
 /// Without the byte order mark that some editors put at the start of a file.

@@ -6,6 +6,7 @@
 mod capture;
 mod outcome;
 mod output;
+mod picture;
 mod watch;
 
 use std::future::Future;
@@ -21,8 +22,9 @@ use crate::request::InputFile;
 use output::{Output, Task, feed};
 use watch::{End, Watch};
 
-pub use capture::{Captured, OutputEvent, Stream, picture_kind};
+pub use capture::{Captured, OutputEvent, Stream};
 pub use outcome::{Outcome, Spent};
+pub use picture::picture_kind;
 
 /// How a program ended, and what is left of it.
 #[derive(Debug)]
@@ -37,6 +39,8 @@ pub struct Ended {
     pub isolation: Isolation,
     /// The files that the launch wanted back.
     pub collected: Vec<InputFile>,
+    /// The files with what it shows, if they could be read.
+    pub shown: Option<Vec<InputFile>>,
     /// How many bytes were copied to where the launch wanted them.
     pub exported: u64,
 }
@@ -136,6 +140,7 @@ pub async fn watch(
         Outcome::Exited { code: 0, .. } => fetch(cell, launch).await?,
         _ => (Vec::new(), 0),
     };
+    let shown = fetch_shown(cell, launch).await;
     Ok(Ended {
         outcome,
         stdout,
@@ -145,8 +150,20 @@ pub async fn watch(
         spent,
         isolation: cell.isolation().clone(),
         collected,
+        shown,
         exported,
     })
+}
+
+/// What all the files together may have that a program shows something with.
+const MOST_SHOWN: u64 = 32 << 20;
+
+/// What the program shows, however it ended. One that has made it unreadable, or too much, shows nothing.
+async fn fetch_shown(cell: &dyn Cell, launch: &Launch) -> Option<Vec<InputFile>> {
+    match &launch.shown {
+        None => Some(Vec::new()),
+        Some(folder) => cell.collect(folder, MOST_SHOWN).await.ok(),
+    }
 }
 
 /// What the launch wants of the workspace.

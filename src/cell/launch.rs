@@ -37,6 +37,8 @@ pub struct Launch {
     pub output_limit: u64,
     /// Folders of the workspace whose files are wanted when it has ended well.
     pub collect: Vec<CellPath>,
+    /// The folder of the workspace with what it shows, which is wanted however it ends.
+    pub shown: Option<CellPath>,
     /// A folder of the workspace that is copied to a folder of the host when it has ended well.
     pub export: Option<(CellPath, PathBuf)>,
     /// The pre-started runtime that it could go on with.
@@ -86,6 +88,7 @@ impl Launch {
             timeout: TIMEOUT,
             output_limit: OUTPUT,
             collect: Vec::new(),
+            shown: None,
             export: None,
             prestart: None,
         }
