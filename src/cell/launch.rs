@@ -181,7 +181,7 @@ impl Launch {
 
     /// Whether anything of its workspace is wanted when it has ended.
     pub fn wants_files(&self) -> bool {
-        !self.collect.is_empty() || self.export.is_some()
+        !self.collect.is_empty() || self.shown.is_some() || self.export.is_some()
     }
 
     pub(super) fn env_words(&self) -> Vec<std::ffi::OsString> {
