@@ -113,8 +113,8 @@ impl Displayed {
         match &self.drawn {
             Some(drawn) => Some((Kind::Png, drawn)),
             None => {
-                let is_shown = self.kind.is_raster() && self.bytes <= draw::LARGEST_PICTURE;
-                is_shown.then_some((self.kind, &self.data[..]))
+                let fits = self.bytes <= draw::LARGEST_PICTURE && !draw::must_be_drawn(self);
+                (self.kind.is_raster() && fits).then_some((self.kind, &self.data[..]))
             }
         }
     }

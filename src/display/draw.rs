@@ -23,7 +23,8 @@ pub async fn draw(shown: &mut Shown, provider: &dyn Provider, requirement: Requi
     }
 }
 
-fn must_be_drawn(displayed: &Displayed) -> bool {
+/// Whether an answer cannot show it as it is, but what a cell makes of it.
+pub fn must_be_drawn(displayed: &Displayed) -> bool {
     match displayed.kind {
         Kind::Svg => true,
         Kind::Png => {
