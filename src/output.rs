@@ -12,13 +12,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::cell::Isolation;
+use crate::display::Displayed;
 use crate::egress;
 use crate::error_kind::ErrorKind;
 use crate::hint::{Hint, Surface};
 use crate::language::{By, Problem};
 use crate::plan::RunPlan;
+use crate::spool::{Spool, Spooled};
 
 pub use verdict::Verdict;
 
@@ -56,6 +59,12 @@ pub struct RunOutput {
     /// What it printed, if that is a picture and not text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageOutput>,
+    /// What its last expression came to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
+    /// What it showed, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub displays: Vec<Displayed>,
     /// Which streams were cut, and how many bytes they had in all.
     pub truncated: BTreeMap<&'static str, u64>,
     pub error: Option<ErrorOutput>,
@@ -229,13 +238,29 @@ impl Unworded {
         output
     }
 
-    /// The same with the addresses of those of its files that are stored.
+    /// What it showed that is no text, each with its name as part of a run.
+    pub fn shown_contents(&self) -> Vec<(String, Spooled)> {
+        let numbered = self.output.displays.iter().enumerate();
+        let others = numbered.filter(|(_, it)| it.text.is_none());
+        let content = |(at, it): (usize, &Displayed)| {
+            let mut spool = Spool::default();
+            spool.add(&it.data);
+            Some((display_name(at, it), spool.finish().ok()?))
+        };
+        others.filter_map(content).collect()
+    }
+
+    /// The same with the addresses of what is stored of it, by name.
     pub fn with_stored(mut self, stored: &[(String, String)]) -> Self {
-        for (name, uri) in stored {
-            let files = &mut self.output.files;
-            if let Some(file) = files.iter_mut().find(|file| file.name == *name) {
-                file.uri = Some(uri.clone());
-            }
+        let address = |name: String| {
+            let found = stored.iter().find(|(other, _)| *other == name);
+            found.map(|(_, address)| address.clone())
+        };
+        for file in &mut self.output.files {
+            file.uri = address(format!("files/{}", file.name));
+        }
+        for (at, displayed) in self.output.displays.iter_mut().enumerate() {
+            displayed.uri = address(display_name(at, displayed));
         }
         self
     }
@@ -247,6 +272,10 @@ impl Unworded {
         }
         self
     }
+}
+
+fn display_name(at: usize, displayed: &Displayed) -> String {
+    format!("display/{}.{}", at + 1, displayed.kind.extension())
 }
 
 impl RunOutput {
@@ -276,6 +305,8 @@ impl RunOutput {
             stderr: String::new(),
             files: Vec::new(),
             image: None,
+            value: None,
+            displays: Vec::new(),
             truncated: BTreeMap::new(),
             error: None,
             language: plan.map(|plan| plan.language.to_string()),

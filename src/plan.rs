@@ -4,6 +4,7 @@
 
 mod binding;
 mod build;
+mod display;
 mod limits;
 mod network;
 mod packages;
@@ -152,6 +153,7 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
 
     let binding = definition.binding.as_ref();
     let binding = binding.filter(|_| !upstream.names.is_empty());
+    let shows = display::wants(definition, runtime, &parts.code, parts.showing);
     launch.prestart = Program {
         definition,
         runtime,
@@ -162,6 +164,7 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         has_network: inputs.egress.is_some(),
         has_packages: packages.wishes.is_some(),
         binding,
+        display: shows.map(|(display, _)| display),
     }
     .prestart(&launch, defaults, upstream.has_any);
 
@@ -183,6 +186,9 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         }
         _ => Vec::new(),
     };
+    if let Some((display, wants)) = shows {
+        launch = display::equip(launch, display, wants, &file);
+    }
     let packages = packages.wishes.zip(how).map(|(wishes, how)| PackagePlan {
         language: definition.id.clone(),
         runtime: runtime.clone(),

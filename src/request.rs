@@ -10,6 +10,7 @@ mod limits;
 mod mount;
 mod network;
 mod packages;
+mod showing;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -26,6 +27,7 @@ pub use limits::{AskedLimits, bytes, parse_count, parse_cpus, parse_duration, pa
 pub use mount::{add_mounts, check_mount, overlap, parse_mount};
 pub use network::{BadGrant, BadHost, Host, Name, Network, Pattern, Target, USUAL_PORTS};
 pub use packages::AskedPackages;
+pub use showing::Showing;
 
 /// One program to run, with its surroundings.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,6 +46,7 @@ pub struct RunRequest {
     servers: Option<Vec<String>>,
     mounts: Vec<Mount>,
     wants_files: bool,
+    showing: Showing,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -145,6 +148,7 @@ impl RunRequest {
             servers: None,
             mounts: Vec::new(),
             wants_files: false,
+            showing: Showing::Nothing,
         })
     }
 
@@ -228,6 +232,12 @@ impl RunRequest {
         packages.check()?;
         self.packages = packages;
         Ok(self)
+    }
+
+    /// What it shows is wanted, beside what it prints.
+    pub fn showing(mut self, showing: Showing) -> Self {
+        self.showing = showing;
+        self
     }
 
     /// Nothing is fetched for this program.
@@ -315,6 +325,7 @@ impl RunRequest {
             files,
             mounts,
             wants_files,
+            showing,
             ..
         } = self;
         Parts {
@@ -324,6 +335,7 @@ impl RunRequest {
             files,
             mounts,
             wants_files,
+            showing,
         }
     }
 
@@ -354,6 +366,7 @@ pub(crate) struct Parts {
     pub files: Vec<InputFile>,
     pub mounts: Vec<Mount>,
     pub wants_files: bool,
+    pub showing: Showing,
 }
 
 /// Without the byte order mark that some editors put at the start of a file.

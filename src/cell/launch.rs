@@ -38,6 +38,8 @@ pub struct Launch {
     pub output_limit: u64,
     /// Folders of the workspace whose files are wanted when it has ended well.
     pub collect: Vec<CellPath>,
+    /// The folder of the workspace with what it shows, which is wanted however it ends.
+    pub shown: Option<CellPath>,
     /// A folder of the workspace that is copied to a folder of the host when it has ended well.
     pub export: Option<(CellPath, PathBuf)>,
     /// What is wanted of the files that it leaves in the workspace, however it ended.
@@ -89,6 +91,7 @@ impl Launch {
             timeout: TIMEOUT,
             output_limit: OUTPUT,
             collect: Vec::new(),
+            shown: None,
             export: None,
             changes: None,
             prestart: None,
@@ -190,7 +193,10 @@ impl Launch {
 
     /// Whether anything of its workspace is wanted when it has ended.
     pub fn wants_files(&self) -> bool {
-        !self.collect.is_empty() || self.export.is_some() || self.changes.is_some()
+        !self.collect.is_empty()
+            || self.shown.is_some()
+            || self.export.is_some()
+            || self.changes.is_some()
     }
 
     pub(super) fn env_words(&self) -> Vec<std::ffi::OsString> {

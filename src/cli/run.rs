@@ -4,12 +4,13 @@ mod arguments;
 mod out;
 mod streams;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use super::{BAD_INPUT, OUR_FAILURE, explain, print_error, print_note, single_thread, with_causes};
 use crate::caller::Caller;
+use crate::display;
 use crate::engine::{Engine, Rejected, RunResult, StartError};
 use crate::hint;
 use crate::language::Surroundings;
@@ -117,6 +118,12 @@ fn report(
             if json {
                 print_json(&output);
             } else {
+                if io::stdout().is_terminal() {
+                    print_shown(&output);
+                }
+                if let Some(line) = display::summary(&output.displays) {
+                    print_note(&line);
+                }
                 for line in output.refusals(HERE) {
                     print_note(&line);
                 }
@@ -152,6 +159,20 @@ fn keep(folder: &Path, result: &RunResult) -> Result<(), ExitCode> {
         explain(&message, None, HERE);
         OUR_FAILURE.into()
     })
+}
+
+/// What it showed that is text, and the value of its last expression, after all that it printed.
+fn print_shown(output: &RunOutput) {
+    let mut stdout = io::stdout().lock();
+    let texts = output.displays.iter().filter_map(|it| it.text.as_deref());
+    for text in texts {
+        let _ = writeln!(stdout, "{}", text.trim_end());
+    }
+    let _ = match &output.value {
+        Some(serde_json::Value::String(value)) => writeln!(stdout, "{value}"),
+        Some(value) => writeln!(stdout, "{value}"),
+        None => Ok(()),
+    };
 }
 
 fn print_json(value: &impl serde::Serialize) {

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use super::{Engine, StartError};
 use crate::cell::{Changes, Isolation, Launch, Requirement};
 use crate::compile::{Built, Cells, Compiled};
+use crate::display::{self, Shown};
 use crate::egress::{self, CertificateAuthority, EgressProxy};
 use crate::loopback::PORT;
 use crate::packages::{Installed, InstallerContext, PackageError, PackagePlan, Readied, Refused};
@@ -36,6 +37,8 @@ pub struct RunResult {
     pub refused: Vec<Refused>,
     /// The files that it left in its workspace.
     pub changes: Changes,
+    /// What it showed beside what it printed.
+    pub shown: Shown,
 }
 
 impl RunResult {
@@ -61,6 +64,7 @@ impl RunResult {
             packages: None,
             refused: Vec::new(),
             changes: ended.changes,
+            shown: Shown::default(),
         }
     }
 }
@@ -152,8 +156,12 @@ impl Engine {
             }
         };
         let (launch, proxy) = self.connect(plan, launch)?;
-        let ended = run::run(&*self.provider, &launch, surface, cancelled).await?;
+        let requirement = surface.requirement;
+        let mut ended = run::run(&*self.provider, &launch, surface, cancelled).await?;
+        let mut shown = Shown::read(ended.shown.take());
+        display::draw(&mut shown, &*self.provider, requirement).await;
         Ok(RunResult {
+            shown,
             network: proxy.map(|proxy| proxy.report()),
             compiled,
             packages,

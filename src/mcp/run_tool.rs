@@ -14,6 +14,7 @@ use super::message::Fault;
 use super::objects::{Answer, Arguments, Boxed, Tool};
 use crate::caller::Caller;
 use crate::error_kind::ErrorKind;
+use crate::request::Showing;
 use crate::service::{Ran, RunContext, Service};
 
 pub use params::Params;
@@ -65,7 +66,10 @@ impl Tool for RunTool {
         Box::pin(async move {
             let service = &self.0;
             let ran = match Params::read(arguments, service.outputs(&context.caller)) {
-                Ok(params) => run(service, params, context).await,
+                Ok(Params { request, stdin }) => {
+                    let request = request.showing(Showing::All);
+                    run(service, Params { request, stdin }, context).await
+                }
                 Err(error) => Ran::refused(ErrorKind::InvalidRequest, error.message, error.hint),
             };
             Ok(Answer::Complete(render(ran, service.settings().budget)))

@@ -116,12 +116,10 @@ impl Service {
         };
         let output = match result {
             Ok(mut result) => {
-                let contents = result.changes.take_contents();
+                let mut contents = result.changes.take_contents();
                 let output = RunOutput::of_result(&plan, result);
-                match contents.is_empty() {
-                    true => output,
-                    false => output.with_stored(&self.store_files(&turn.caller, contents)),
-                }
+                contents.extend(output.shown_contents());
+                output.with_stored(&self.store_contents(&turn.caller, contents))
             }
             Err(error) => RunOutput::of_start_error(&plan, &error),
         };

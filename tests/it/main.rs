@@ -7,6 +7,7 @@ mod code_runner_mcp;
 mod compiled;
 mod config;
 mod dependencies;
+mod display;
 mod doctor;
 mod embedded;
 mod error_kinds;

@@ -7,7 +7,8 @@ use crate::cli::RequirementArguments;
 use crate::language::Registry;
 use crate::request::{
     Access, AskedLimits, AskedPackages, InputFile, Mount, Network, RequestError, RunRequest,
-    check_mount, check_variable, parse_count, parse_cpus, parse_duration, parse_mount, parse_size,
+    Showing, check_mount, check_variable, parse_count, parse_cpus, parse_duration, parse_mount,
+    parse_size,
 };
 
 const EXIT_CODES: &str = "\
@@ -137,7 +138,8 @@ impl Arguments {
             .limits(self.limits()?)?
             .mounts(self.mounts()?)?
             .wants_files(self.out.is_some() || self.json)
-            .network(self.network()?);
+            .network(self.network()?)
+            .showing(self.showing());
         if let Some(language) = self.language.as_deref().or(named) {
             request = request.language(language);
         }
@@ -148,6 +150,14 @@ impl Arguments {
             request = request.named(file);
         }
         Ok((request, program.may_read_stdin))
+    }
+
+    /// Who pipes our output wants what the program prints and nothing else.
+    fn showing(&self) -> Showing {
+        match self.json || io::stdout().is_terminal() {
+            true => Showing::All,
+            false => Showing::Pictures,
+        }
     }
 
     fn program(&self, is_language: bool) -> Result<Program<'_>, RequestError> {

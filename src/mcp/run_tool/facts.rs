@@ -72,6 +72,7 @@ fn own((name, value): (&String, &Value)) -> (String, Value) {
 fn is_nothing(name: &str, value: &Value) -> bool {
     match value {
         Value::Null => true,
+        _ if name == "value" => false,
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
         Value::Object(members) => members.is_empty(),

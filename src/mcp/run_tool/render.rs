@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::facts;
+use crate::display::{self, Displayed, Kind};
 use crate::hint::Surface;
 use crate::output::{FileOutput, RunOutput, Status};
 use crate::request::bytes;
@@ -39,6 +40,7 @@ pub fn render_as(
             "data": STANDARD.encode(&image.data),
         })
     }));
+    content.extend(pictures(&output.displays));
     content.extend(links.iter().map(Link::to_value));
     content.extend(output.files.iter().filter_map(file_link));
     let is_error = output.status != Status::Ok;
@@ -60,6 +62,20 @@ fn file_link(file: &FileOutput) -> Option<Value> {
         "mimeType": file.media_type,
         "size": file.size,
     }))
+}
+
+/// What the pictures of one answer may have together, in bytes.
+const MOST_PICTURES: usize = 4 << 20;
+
+/// The pictures that were shown, in order, as many as an answer holds.
+fn pictures(displays: &[Displayed]) -> Vec<Value> {
+    let mut room = MOST_PICTURES;
+    let block = |(kind, data): (Kind, &[u8])| {
+        room = room.checked_sub(data.len())?;
+        Some(json!({ "type": "image", "mimeType": kind.mime(), "data": STANDARD.encode(data) }))
+    };
+    let all = displays.iter().filter_map(Displayed::picture);
+    all.map_while(block).collect()
 }
 
 /// Where the whole of a stream can be read.
@@ -124,6 +140,18 @@ fn text(output: &RunOutput, links: &[Link]) -> String {
         text += "[stderr]\n";
         text += &output.stderr;
     }
+    if let Some(value) = &output.value {
+        separate(&mut text);
+        text += "[value]\n";
+        match value {
+            Value::String(value) => text += value,
+            value => text += &value.to_string(),
+        }
+    }
+    for (number, said) in texts(&output.displays) {
+        separate(&mut text);
+        text += &format!("[display {number}]\n{said}");
+    }
     let mut notes: Vec<String> = Vec::new();
     match &output.error {
         Some(error) => {
@@ -132,7 +160,8 @@ fn text(output: &RunOutput, links: &[Link]) -> String {
                 None => format!("{}: {}", output.status, error.message),
             });
         }
-        None if output.image.is_some() => {}
+        None if output.image.is_some() || output.value.is_some() || !output.displays.is_empty() => {
+        }
         None if output.stdout.is_empty() && output.stderr.is_empty() && output.files.is_empty() => {
             notes.push("The program succeeded and printed nothing.".to_owned());
         }
@@ -151,6 +180,7 @@ fn text(output: &RunOutput, links: &[Link]) -> String {
             None => format!("left {name}, {bytes}: more than is kept"),
         }
     }));
+    notes.extend(display::summary(&output.displays));
     notes.extend(output.refusals(Surface::Mcp));
     notes.extend(output.notes.iter().cloned());
     if let Some(link) = links.first() {
@@ -164,6 +194,12 @@ fn text(output: &RunOutput, links: &[Link]) -> String {
         text += &format!("[{}]", notes.join("]\n["));
     }
     text
+}
+
+/// What was shown that is text, with its number.
+fn texts(displays: &[Displayed]) -> impl Iterator<Item = (usize, &str)> {
+    let numbered = displays.iter().enumerate();
+    numbered.filter_map(|(at, it)| Some((at + 1, it.text.as_deref()?)))
 }
 
 /// Ends the text with a line break, if there is any text.
