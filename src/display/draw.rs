@@ -42,7 +42,14 @@ async fn drawn(
 ) -> Option<Vec<u8>> {
     let name = format!("picture.{}", displayed.kind.extension());
     let (side, size) = (LONGEST_SIDE.to_string(), LARGEST_PICTURE.to_string());
-    let argv = [jail::ENGINE, "picture", &name, "out/drawn.png", &side, &size];
+    let argv = [
+        jail::ENGINE,
+        "picture",
+        &name,
+        "out/drawn.png",
+        &side,
+        &size,
+    ];
     let (source, out) = (CellPath::parse(&name).ok()?, CellPath::parse("out").ok()?);
     let folder = InputFile {
         path: out.clone(),

@@ -83,8 +83,13 @@ fn result_notes(result: &RunResult) -> Vec<String> {
     });
     let left_out = match result.shown.left_out {
         0 => None,
-        1 => Some("one thing that it showed is left out: it is too large or not what its name says".to_owned()),
-        more => Some(format!("{more} things that it showed are left out: they are too many, too large or not what their names say")),
+        1 => Some(
+            "one thing that it showed is left out: it is too large or not what its name says"
+                .to_owned(),
+        ),
+        more => Some(format!(
+            "{more} things that it showed are left out: they are too many, too large or not what their names say"
+        )),
     };
     installed.chain(left_out).collect()
 }

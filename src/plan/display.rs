@@ -53,9 +53,10 @@ pub fn equip(mut launch: Launch, display: &Display, wants: Wants, program: &str)
         program,
         display.start.iter().map(|word| fill(word)),
     );
-    let scripts = display.scripts.iter().map(|script| {
-        InputFile::from_bytes(path(script.name), fill(script.text))
-    });
+    let scripts = display
+        .scripts
+        .iter()
+        .map(|script| InputFile::from_bytes(path(script.name), fill(script.text)));
     let shown = path("display");
     let folder = InputFile {
         path: shown.clone(),

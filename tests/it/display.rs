@@ -38,7 +38,9 @@ fn blocks(result: &Value) -> Vec<&Value> {
 /// Width and height of a PNG in an image block.
 fn size(block: &Value) -> (u32, u32) {
     assert_eq!(block["mimeType"], "image/png");
-    let data = STANDARD.decode(block["data"].as_str().expect("data")).expect("base64");
+    let data = STANDARD
+        .decode(block["data"].as_str().expect("data"))
+        .expect("base64");
     assert!(data.starts_with(b"\x89PNG"), "no PNG");
     let number = |at: usize| u32::from_be_bytes(data[at..at + 4].try_into().expect("four bytes"));
     (number(16), number(20))
@@ -53,8 +55,16 @@ fn the_value_of_a_last_expression_comes_beside_what_was_printed() {
     let deep = format!("{}1{}", "[".repeat(50), "]".repeat(50));
     for (code, printed, value) in [
         ("print('a')\n6 * 7", "a\n", json!(42)),
-        ("x = {'a': [1, 2.5, None, True], 'b': 'é\\n'}\nx", "", json!({ "a": [1, 2.5, null, true], "b": "é\n" })),
-        ("'text'  # with a comment\n\n# and another\n", "", json!("text")),
+        (
+            "x = {'a': [1, 2.5, None, True], 'b': 'é\\n'}\nx",
+            "",
+            json!({ "a": [1, 2.5, null, true], "b": "é\n" }),
+        ),
+        (
+            "'text'  # with a comment\n\n# and another\n",
+            "",
+            json!("text"),
+        ),
         ("import math; math.pi", "", json!(std::f64::consts::PI)),
         ("def f():\n    return (1, 2)\nf()", "", json!("(1, 2)")),
         ("2 ** 70", "", json!("1180591620717411303424")),
@@ -62,19 +72,30 @@ fn the_value_of_a_last_expression_comes_beside_what_was_printed() {
         ("{1: 2}", "", json!("{1: 2}")),
         ("[\n    1,\n    2,\n]", "", json!([1, 2])),
         (&deep, "", serde_json::from_str(&deep).expect("JSON")),
-        ("class A:\n    def __repr__(self):\n        return 'an A'\nA()", "", json!("an A")),
+        (
+            "class A:\n    def __repr__(self):\n        return 'an A'\nA()",
+            "",
+            json!("an A"),
+        ),
         // There is none.
         ("x = 1", "", Value::Null),
         ("print('a')", "a\n", Value::Null),
         ("None", "", Value::Null),
         ("[].append(1)", "", Value::Null),
         ("if True:\n    5", "", Value::Null),
-        ("class A:\n    def __repr__(self):\n        raise ValueError\nA()", "", Value::Null),
+        (
+            "class A:\n    def __repr__(self):\n        raise ValueError\nA()",
+            "",
+            Value::Null,
+        ),
         ("import sys\nsys.exit(0)\n5", "", Value::Null),
     ] {
         // In a pre-started interpreter and in a new one.
         for args in [json!([]), json!(["word"])] {
-            let result = client.call("run", json!({ "code": code, "language": "python", "args": args }));
+            let result = client.call(
+                "run",
+                json!({ "code": code, "language": "python", "args": args }),
+            );
             let facts = &result["structuredContent"];
             assert_eq!(facts["status"], "ok", "{code}: {facts}");
             assert_eq!(facts["stdout"], printed, "{code}");
@@ -92,7 +113,11 @@ fn a_value_is_bounded() {
         return;
     }
     let mut client = raw::Stdio::open(&[]);
-    for code in ["'x' * 10_000_000", "list(range(1_000_000))", "b'x' * 10_000_000"] {
+    for code in [
+        "'x' * 10_000_000",
+        "list(range(1_000_000))",
+        "b'x' * 10_000_000",
+    ] {
         let result = run(&mut client, "python", code);
         let value = result["structuredContent"]["value"].as_str().expect("text");
         assert!((1_000..25_000).contains(&value.len()), "{}", value.len());
@@ -107,19 +132,33 @@ fn values_of_javascript_come_too() {
     }
     let mut client = raw::Stdio::open(&[]);
     for (code, printed, value) in [
-        ("console.log('a');\n[1, 2, 3].map((x) => x * 2)", "a\n", json!([2, 4, 6])),
+        (
+            "console.log('a');\n[1, 2, 3].map((x) => x * 2)",
+            "a\n",
+            json!([2, 4, 6]),
+        ),
         ("const a = { b: 'é' };\na;", "", json!({ "b": "é" })),
         ("new Date(0).getTime() + 1", "", Value::Null),
-        ("const m = new Map([[1, 2]]);\nm", "", json!("Map(1) { 1 => 2 }")),
+        (
+            "const m = new Map([[1, 2]]);\nm",
+            "",
+            json!("Map(1) { 1 => 2 }"),
+        ),
         ("console.log(5)", "5\n", Value::Null),
         ("const x = 5", "", Value::Null),
     ] {
         let facts = run(&mut client, "javascript", code)["structuredContent"].clone();
-        assert_eq!((&facts["status"], &facts["stdout"]), (&json!("ok"), &json!(printed)), "{code}: {facts}");
+        assert_eq!(
+            (&facts["status"], &facts["stdout"]),
+            (&json!("ok"), &json!(printed)),
+            "{code}: {facts}"
+        );
         assert_eq!(facts["value"], value, "{code}");
     }
     let failed = run(&mut client, "javascript", "const a = 1;\nnothing.b + a");
-    let stderr = failed["structuredContent"]["stderr"].as_str().expect("text");
+    let stderr = failed["structuredContent"]["stderr"]
+        .as_str()
+        .expect("text");
     assert!(stderr.starts_with("/workspace/main.js:2\n"), "{stderr}");
 }
 
@@ -148,19 +187,43 @@ print('after')
 "
     );
     for args in [json!([]), json!(["word"])] {
-        let result = client.call("run", json!({ "code": code, "language": "python", "args": args }));
+        let result = client.call(
+            "run",
+            json!({ "code": code, "language": "python", "args": args }),
+        );
         let facts = &result["structuredContent"];
         assert_eq!(facts["stdout"], "before\nafter\n", "{facts}");
-        let kinds: Vec<&str> = facts["displays"].as_array().expect("a list").iter().map(|it| it["type"].as_str().expect("a type")).collect();
-        assert_eq!(kinds, ["image/png", "image/svg+xml", "text/html", "application/json", "text/plain"]);
+        let kinds: Vec<&str> = facts["displays"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|it| it["type"].as_str().expect("a type"))
+            .collect();
+        assert_eq!(
+            kinds,
+            [
+                "image/png",
+                "image/svg+xml",
+                "text/html",
+                "application/json",
+                "text/plain"
+            ]
+        );
         assert_eq!(facts["displays"][4]["text"], "words");
         let sizes: Vec<(u32, u32)> = blocks(&result).into_iter().map(size).collect();
         assert_eq!(sizes, [(40, 10), (30, 20)]);
         let text = result["content"][0]["text"].as_str().expect("text");
-        assert!(text.contains("[display 4]\n{\"a\": 1}\n[display 5]\nwords"), "{text}");
+        assert!(
+            text.contains("[display 4]\n{\"a\": 1}\n[display 5]\nwords"),
+            "{text}"
+        );
     }
     // Control: a program that shows nothing has nothing of it.
-    let result = run(&mut client, "python", "print('display' in dir(__builtins__))");
+    let result = run(
+        &mut client,
+        "python",
+        "print('display' in dir(__builtins__))",
+    );
     assert_eq!(result["structuredContent"]["stdout"], "False\n");
     assert!(result["structuredContent"].get("displays").is_none());
 }
@@ -176,8 +239,21 @@ fn javascript_displays_too() {
     let result = run(&mut client, "javascript", code);
     let facts = &result["structuredContent"];
     assert_eq!(facts["stdout"], "undefined\n", "{facts}");
-    let kinds: Vec<&str> = facts["displays"].as_array().expect("a list").iter().map(|it| it["type"].as_str().expect("a type")).collect();
-    assert_eq!(kinds, ["image/svg+xml", "application/json", "text/plain", "text/html"]);
+    let kinds: Vec<&str> = facts["displays"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|it| it["type"].as_str().expect("a type"))
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "image/svg+xml",
+            "application/json",
+            "text/plain",
+            "text/html"
+        ]
+    );
     assert_eq!(size(blocks(&result)[0]), (9, 7));
 }
 
@@ -189,10 +265,16 @@ fn a_program_that_fails_has_shown_what_it_showed() {
     let mut client = raw::Stdio::open(&[]);
     let code = format!("{MAKES_PNG}display(Picture(3, 4))\n1 / 0");
     let result = run(&mut client, "python", &code);
-    assert_eq!(result["structuredContent"]["error"]["kind"], "exception", "{result}");
+    assert_eq!(
+        result["structuredContent"]["error"]["kind"], "exception",
+        "{result}"
+    );
     assert_eq!(size(blocks(&result)[0]), (3, 4));
     let code = format!("{MAKES_PNG}display(Picture(3, 4))\nwhile True: pass");
-    let result = client.call("run", json!({ "code": code, "language": "python", "timeout": 2 }));
+    let result = client.call(
+        "run",
+        json!({ "code": code, "language": "python", "timeout": 2 }),
+    );
     assert_eq!(result["structuredContent"]["status"], "timeout");
     assert_eq!(size(blocks(&result)[0]), (3, 4));
 }
@@ -215,16 +297,26 @@ fn a_picture_among_printed_text_is_a_word_there_and_a_block() {
         return;
     }
     let mut client = raw::Stdio::open(&[]);
-    let code = format!("{MAKES_PNG}import sys\nsys.stdout.buffer.write(b'before\\n' + png(5, 6) + b'\\nafter\\n')");
+    let code = format!(
+        "{MAKES_PNG}import sys\nsys.stdout.buffer.write(b'before\\n' + png(5, 6) + b'\\nafter\\n')"
+    );
     let result = run(&mut client, "python", &code);
-    let stdout = result["structuredContent"]["stdout"].as_str().expect("text");
-    assert!(stdout.starts_with("before\n[image/png, ") && stdout.ends_with(" bytes]\nafter\n"), "{stdout}");
+    let stdout = result["structuredContent"]["stdout"]
+        .as_str()
+        .expect("text");
+    assert!(
+        stdout.starts_with("before\n[image/png, ") && stdout.ends_with(" bytes]\nafter\n"),
+        "{stdout}"
+    );
     assert_eq!(size(blocks(&result)[0]), (5, 6));
     // Control: one that is nothing else is the answer itself.
     let code = format!("{MAKES_PNG}import sys\nsys.stdout.buffer.write(png(5, 6))");
     let result = run(&mut client, "python", &code);
     assert_eq!(result["structuredContent"]["stdout"], "");
-    assert_eq!(result["structuredContent"]["image"]["mime_type"], "image/png");
+    assert_eq!(
+        result["structuredContent"]["image"]["mime_type"],
+        "image/png"
+    );
     assert_eq!(size(blocks(&result)[0]), (5, 6));
 }
 
@@ -234,11 +326,21 @@ fn at_the_command_line_output_is_what_was_printed_and_json_has_the_value() {
         return;
     };
     let answer = hotcell.run(&["-l", "python", "-c", "print(1)\n6 * 7"]);
-    assert_eq!((answer.out(), answer.err()), ("1\n".to_owned(), String::new()));
+    assert_eq!(
+        (answer.out(), answer.err()),
+        ("1\n".to_owned(), String::new())
+    );
     let facts = hotcell.json(&["-l", "python", "-c", "print(1)\n6 * 7"]);
-    assert_eq!((&facts["stdout"], &facts["value"]), (&json!("1\n"), &json!(42)));
+    assert_eq!(
+        (&facts["stdout"], &facts["value"]),
+        (&json!("1\n"), &json!(42))
+    );
     let code = format!("{MAKES_PNG}display(Picture(3, 4))\nprint(1)");
     let answer = hotcell.run(&["-l", "python", "-c", &code]);
     assert_eq!(answer.out(), "1\n");
-    assert!(answer.err().contains("shown: 1 image/png"), "{}", answer.err());
+    assert!(
+        answer.err().contains("shown: 1 image/png"),
+        "{}",
+        answer.err()
+    );
 }

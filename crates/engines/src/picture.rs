@@ -12,7 +12,10 @@ pub fn run(program: &Program) -> Result<u8, Failed> {
     let [path, side, bytes] = &program.args[..] else {
         return Err(ours("a file, a length and a size are needed".to_owned()));
     };
-    let number = |text: &str| text.parse().map_err(|_| ours(format!("`{text}` is no number")));
+    let number = |text: &str| {
+        text.parse()
+            .map_err(|_| ours(format!("`{text}` is no number")))
+    };
     let (side, bytes): (u32, u32) = (number(side)?, number(bytes)?);
     let mut picture = read(program, side)?;
     loop {
@@ -20,7 +23,9 @@ pub fn run(program: &Program) -> Result<u8, Failed> {
         if longest > side {
             picture = scaled(&picture, side as f32 / longest as f32)?;
         }
-        let png = picture.encode_png().map_err(|error| ours(error.to_string()))?;
+        let png = picture
+            .encode_png()
+            .map_err(|error| ours(error.to_string()))?;
         if png.len() <= bytes as usize || longest < 16 {
             let written = std::fs::write(path, &png);
             written.map_err(|error| ours(format!("cannot write the picture: {error}")))?;
@@ -38,7 +43,9 @@ fn read(program: &Program, side: u32) -> Result<Pixmap, Failed> {
         let bytes = program.source.get(at..at + 4)?.try_into().ok()?;
         Some(u64::from(u32::from_be_bytes(bytes)))
     };
-    let pixels = number(16).zip(number(20)).map(|(width, height)| width * height);
+    let pixels = number(16)
+        .zip(number(20))
+        .map(|(width, height)| width * height);
     if pixels.is_none_or(|pixels| pixels > MOST_PIXELS) {
         return Err(ours("it has too many pixels".to_owned()));
     }

@@ -7,7 +7,8 @@ use crate::cli::RequirementArguments;
 use crate::language::Registry;
 use crate::request::{
     Access, AskedLimits, AskedPackages, InputFile, Mount, Network, RequestError, RunRequest,
-    Showing, check_mount, check_variable, parse_count, parse_cpus, parse_duration, parse_mount, parse_size,
+    Showing, check_mount, check_variable, parse_count, parse_cpus, parse_duration, parse_mount,
+    parse_size,
 };
 
 const EXIT_CODES: &str = "\

@@ -149,7 +149,8 @@ fn text(output: &RunOutput, links: &[Link]) -> String {
                 None => format!("{}: {}", output.status, error.message),
             });
         }
-        None if output.image.is_some() || output.value.is_some() || !output.displays.is_empty() => {}
+        None if output.image.is_some() || output.value.is_some() || !output.displays.is_empty() => {
+        }
         None if output.stdout.is_empty() && output.stderr.is_empty() => {
             notes.push("The program succeeded and printed nothing.".to_owned());
         }

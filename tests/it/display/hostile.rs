@@ -21,7 +21,11 @@ fn links_and_pipes_among_what_is_shown_lead_nowhere() {
     }
     let mut client = raw::Stdio::open(&[]);
     // Control: the same folder with a file in it.
-    let result = run(&mut client, "python", &format!("{FOLDER}open('001.txt', 'w').write('mine')"));
+    let result = run(
+        &mut client,
+        "python",
+        &format!("{FOLDER}open('001.txt', 'w').write('mine')"),
+    );
     assert_eq!(result["structuredContent"]["displays"][0]["text"], "mine");
     for hostile in [
         "os.symlink('/etc/passwd', '001.txt')",
@@ -51,14 +55,26 @@ fn too_many_and_too_large_things_are_left_out() {
     }
     let mut client = raw::Stdio::open(&[]);
     for (hostile, kept) in [
-        ("for n in range(1, 100): open(f'{n:03}.txt', 'w').write('x')", 20),
-        ("open('001.txt', 'w').write('x'); open('002.txt', 'w').truncate(9 << 20)", 1),
+        (
+            "for n in range(1, 100): open(f'{n:03}.txt', 'w').write('x')",
+            20,
+        ),
+        (
+            "open('001.txt', 'w').write('x'); open('002.txt', 'w').truncate(9 << 20)",
+            1,
+        ),
         // More than all of them may have.
-        ("open('001.txt', 'w').write('x'); open('002.txt', 'w').truncate(60 << 20)", 0),
+        (
+            "open('001.txt', 'w').write('x'); open('002.txt', 'w').truncate(60 << 20)",
+            0,
+        ),
         ("for n in range(11_000): open(f'{n}.txt', 'w')", 0),
         ("for n in range(500): os.mkdir('a'); os.chdir('a')", 0),
         ("open('value.txt', 'w').write('x' * (5 << 20))", 0),
-        ("open('a\\nb.txt', 'w'); open('é.png', 'w'); open('..txt', 'w')", 0),
+        (
+            "open('a\\nb.txt', 'w'); open('é.png', 'w'); open('..txt', 'w')",
+            0,
+        ),
     ] {
         let result = run(&mut client, "python", &format!("{FOLDER}{hostile}"));
         let facts = &result["structuredContent"];
@@ -66,9 +82,16 @@ fn too_many_and_too_large_things_are_left_out() {
         assert_eq!(displays(&result), kept, "{hostile}: {}", facts["notes"]);
         assert!(facts.to_string().len() < 60_000, "{hostile}");
     }
-    let result = run(&mut client, "python", &format!("{FOLDER}for n in range(1, 100): open(f'{{n:03}}.txt', 'w').write('x')"));
+    let result = run(
+        &mut client,
+        "python",
+        &format!("{FOLDER}for n in range(1, 100): open(f'{{n:03}}.txt', 'w').write('x')"),
+    );
     let notes = result["structuredContent"]["notes"].to_string();
-    assert!(notes.contains("79 things that it showed are left out"), "{notes}");
+    assert!(
+        notes.contains("79 things that it showed are left out"),
+        "{notes}"
+    );
     client.ping();
 }
 
