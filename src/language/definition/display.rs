@@ -87,7 +87,12 @@ impl LastValue {
             return true;
         }
         // `import math; math.pi`, but not what only looks so inside of a text.
-        let is_whole = |piece: &&str| !piece.contains(['"', '\'', '`']);
+        let count = |text: &str, chars: [char; 3]| text.matches(chars).count();
+        let is_whole = |piece: &&str| {
+            piece.starts_with(|first: char| first.is_alphanumeric())
+                && !piece.contains(['"', '\'', '`'])
+                && count(piece, ['(', '[', '{']) == count(piece, [')', ']', '}'])
+        };
         let last = line.rsplit_once("; ").map(|(_, last)| last);
         last.filter(is_whole)
             .is_some_and(|last| !self.unless.is_in(last))
@@ -163,6 +168,7 @@ mod tests {
             "plt.show()",
             "print('a; b')",
             "import os; print('a; b')",
+            "f = lambda: g(1; 2)",
             "    ",
             "# nothing",
         ] {
