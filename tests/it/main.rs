@@ -21,6 +21,7 @@ mod mcp;
 mod mounts;
 mod network;
 mod order;
+mod owner;
 mod packages;
 mod proof;
 mod raw;
