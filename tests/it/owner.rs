@@ -52,18 +52,18 @@ fn a_program_gets_the_memory_that_its_call_asks_for() {
 
 #[test]
 fn processes_and_processors_are_asked_for_as_well() {
-    let threads = "import threading, time\n\
-        all = [threading.Thread(target=time.sleep, args=(1,)) for _ in range(20)]\n\
-        [one.start() for one in all]\nprint('had them')";
+    let children = "import os, time\n\
+        for _ in range(20):\n    if os.fork() == 0:\n        time.sleep(30)\n        os._exit(0)\n\
+        print('had them')";
     for hotcell in everyone() {
         let mut client = serve(&hotcell, &["--processes", "10"]);
-        let few = facts(&mut client, threads, json!({}));
+        let few = facts(&mut client, children, json!({}));
         assert_eq!(few["error"]["kind"], "processes", "{few}");
         assert_eq!(
             few["error"]["hint"],
             "Give a larger `processes` (up to 4096), or start fewer processes and threads."
         );
-        let many = facts(&mut client, threads, json!({ "processes": 40, "cpus": 2 }));
+        let many = facts(&mut client, children, json!({ "processes": 40, "cpus": 2 }));
         assert_eq!(many["stdout"], "had them\n", "{many}");
     }
 }
