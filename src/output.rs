@@ -4,6 +4,7 @@
 //! surface's to decide, so nothing here can be printed before one is named.
 
 mod diagnosis;
+mod folder;
 mod of_result;
 mod refusal;
 mod verdict;

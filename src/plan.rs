@@ -24,7 +24,7 @@ use crate::packages::{PackagePlan, Wishes};
 use crate::request::{CellPath, InputFile, RequestError, RunRequest, overlap, unmarked};
 
 pub use build::{BUILD_FOLDER, Build, WarmUp};
-pub use limits::{Defaults, Range};
+pub use limits::{Defaults, Most, Range};
 use prestart::Program;
 use words::Names;
 
@@ -49,6 +49,8 @@ pub struct RunPlan {
     pub servers: Vec<String>,
     /// How this program would say why it failed.
     pub failure: Failure,
+    /// The most that its caller could have asked for.
+    pub most: Most,
     /// What the caller should know: limits that were not given as asked, for instance.
     pub notes: Vec<String>,
 }
@@ -209,6 +211,7 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         egress: inputs.egress,
         servers,
         failure: definition.failure.for_file(&file),
+        most: defaults.most(),
         notes: settled.notes.into_iter().chain(notes).collect(),
     })
 }

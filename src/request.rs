@@ -23,8 +23,10 @@ use crate::hint::Hint;
 
 pub use cell_path::{BadCellPath, CellPath};
 pub use files::{FileSource, InputFile};
-pub use limits::{AskedLimits, bytes, parse_count, parse_cpus, parse_duration, parse_size};
-pub use mount::{add_mounts, check_mount, overlap, parse_mount};
+pub use limits::{
+    AskedLimits, OwnerLimits, bytes, parse_count, parse_cpus, parse_duration, parse_size,
+};
+pub use mount::{add_mounts, check_mount, overlap, parse_mount, parse_workspace};
 pub use network::{BadGrant, BadHost, Host, Name, Network, Pattern, Target, USUAL_PORTS};
 pub use packages::AskedPackages;
 pub use showing::Showing;

@@ -52,6 +52,8 @@ pub struct Launch {
 #[derive(Debug, Clone)]
 pub struct Prestart {
     pub zygote: Zygote,
+    /// The usual limits, which such sandboxes are made with: a program with others gets a new one.
+    pub limits: Limits,
     /// MiB that one takes up while it waits, if it shares nothing with others.
     pub weight: u32,
     /// Whether such sandboxes are made with a loopback listener. It is closed for a program that has no use for it.
