@@ -111,6 +111,7 @@ pub mod language;
 pub mod log;
 pub mod loopback;
 pub mod mcp;
+pub mod media_type;
 pub mod output;
 pub mod packages;
 pub mod plan;
@@ -121,6 +122,7 @@ pub mod run;
 pub mod runtimes;
 pub mod secret;
 pub mod service;
+pub mod spool;
 pub mod store;
 pub mod upstream;
 

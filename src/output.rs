@@ -52,6 +52,9 @@ pub struct RunOutput {
     pub signal: Option<String>,
     pub stdout: String,
     pub stderr: String,
+    /// The files that it left in its workspace, new or changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileOutput>,
     /// What it printed, if that is a picture and not text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageOutput>,
@@ -61,6 +64,9 @@ pub struct RunOutput {
     /// What it showed, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub displays: Vec<Displayed>,
+    /// Pictures among its files, for surfaces that can show them.
+    #[serde(skip)]
+    pub saved: Vec<Displayed>,
     /// Which streams were cut, and how many bytes they had in all.
     pub truncated: BTreeMap<&'static str, u64>,
     pub error: Option<ErrorOutput>,
@@ -145,6 +151,21 @@ impl ErrorOutput {
 }
 
 #[derive(Debug, Serialize)]
+pub struct FileOutput {
+    /// Its path in the workspace.
+    pub name: String,
+    pub size: u64,
+    #[serde(rename = "type")]
+    pub media_type: &'static str,
+    /// Of its content, if that was brought back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// Where its content can be read, if it is stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uri: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
 pub struct ImageOutput {
     pub mime_type: &'static str,
     pub bytes: usize,
@@ -211,12 +232,28 @@ impl Unworded {
         &self.output.stderr
     }
 
+    /// What it showed, for its addresses to be added.
+    pub fn displays(&mut self) -> &mut [Displayed] {
+        &mut self.output.displays
+    }
+
     pub fn words(self, surface: Surface) -> RunOutput {
         let mut output = self.output;
         if let Some(error) = &mut output.error {
             error.hint = self.hint.map(|hint| hint.words(surface));
         }
         output
+    }
+
+    /// The same with the addresses of those of its files that are stored.
+    pub fn with_stored(mut self, stored: &[(String, String)]) -> Self {
+        for (name, uri) in stored {
+            let files = &mut self.output.files;
+            if let Some(file) = files.iter_mut().find(|file| file.name == *name) {
+                file.uri = Some(uri.clone());
+            }
+        }
+        self
     }
 
     /// The same with the version of its runtime.
@@ -253,9 +290,11 @@ impl RunOutput {
             signal: None,
             stdout: String::new(),
             stderr: String::new(),
+            files: Vec::new(),
             image: None,
             value: None,
             displays: Vec::new(),
+            saved: Vec::new(),
             truncated: BTreeMap::new(),
             error: None,
             language: plan.map(|plan| plan.language.to_string()),

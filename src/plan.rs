@@ -17,7 +17,7 @@ use std::path::Path;
 
 use jail::{Mount, Tree};
 
-use crate::cell::Launch;
+use crate::cell::{Launch, WantedChanges};
 use crate::egress::Egress;
 use crate::language::{By, Definition, Failure, LanguageId, Runtime};
 use crate::packages::{PackagePlan, Wishes};
@@ -81,6 +81,8 @@ pub struct UpstreamInputs {
     pub has_any: bool,
 }
 
+/// In the workspace.
+const HOME: &str = ".home";
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Plans a run. The only things that can still be wrong are a file of the request
@@ -143,7 +145,11 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         .links(root_links)
         .limits(settled.limits)
         .timeout(settled.timeout)
-        .output_limit(settled.output);
+        .output_limit(settled.output)
+        .changes(WantedChanges {
+            contents: parts.wants_files,
+            except: not_its_own(),
+        });
 
     let binding = definition.binding.as_ref();
     let binding = binding.filter(|_| !upstream.names.is_empty());
@@ -205,6 +211,13 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         failure: definition.failure.for_file(&file),
         notes: settled.notes.into_iter().chain(notes).collect(),
     })
+}
+
+/// What a runtime, a compiler or the embedded translator leaves in the workspace, and not the program.
+fn not_its_own() -> Vec<CellPath> {
+    let names = [HOME, BUILD_FOLDER, ".main.cjs", ".main.mjs"];
+    let path = |name| CellPath::parse(name).expect("a plain path");
+    names.into_iter().map(path).collect()
 }
 
 /// What the runtime and its tools need of the host.
@@ -299,7 +312,7 @@ fn base_environment(runtime: &Runtime) -> BTreeMap<String, String> {
         .filter_map(|(_, program)| Path::new(program).parent()?.to_str());
     let path: Vec<&str> = folders.chain([PATH]).collect();
     let mut env = BTreeMap::from([
-        ("HOME".to_owned(), "/workspace/.home".to_owned()),
+        ("HOME".to_owned(), format!("/workspace/{HOME}")),
         ("LANG".to_owned(), "C.UTF-8".to_owned()),
         ("PATH".to_owned(), path.join(":")),
         ("TMPDIR".to_owned(), "/tmp".to_owned()),

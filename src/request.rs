@@ -46,6 +46,7 @@ pub struct RunRequest {
     servers: Option<Vec<String>>,
     mounts: Vec<Mount>,
     showing: Showing,
+    wants_files: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -147,6 +148,7 @@ impl RunRequest {
             servers: None,
             mounts: Vec::new(),
             showing: Showing::Nothing,
+            wants_files: false,
         })
     }
 
@@ -274,6 +276,12 @@ impl RunRequest {
         Ok(self)
     }
 
+    /// Has the contents of the files brought back that the program leaves, and not only their names.
+    pub fn wants_files(mut self, wants: bool) -> Self {
+        self.wants_files = wants;
+        self
+    }
+
     pub fn asked_servers(&self) -> Option<&[String]> {
         self.servers.as_deref()
     }
@@ -317,6 +325,7 @@ impl RunRequest {
             files,
             mounts,
             showing,
+            wants_files,
             ..
         } = self;
         Parts {
@@ -326,6 +335,7 @@ impl RunRequest {
             files,
             mounts,
             showing,
+            wants_files,
         }
     }
 
@@ -356,6 +366,7 @@ pub(crate) struct Parts {
     pub files: Vec<InputFile>,
     pub mounts: Vec<Mount>,
     pub showing: Showing,
+    pub wants_files: bool,
 }
 
 /// Without the byte order mark that some editors put at the start of a file.

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 use crate::caller::Caller;
-use crate::cell::{Cell, CellError, Isolation, Launch, Provider, Requirement, Start};
+use crate::cell::{Cell, CellError, Changes, Isolation, Launch, Provider, Requirement, Start};
 use crate::loopback::Serving;
 use crate::request::InputFile;
 
@@ -24,7 +24,6 @@ use watch::{End, Watch};
 
 pub use capture::{Captured, OutputEvent, Stream};
 pub use outcome::{Outcome, Spent};
-pub use picture::picture_kind;
 
 /// How a program ended, and what is left of it.
 #[derive(Debug)]
@@ -43,6 +42,8 @@ pub struct Ended {
     pub shown: Option<Vec<InputFile>>,
     /// How many bytes were copied to where the launch wanted them.
     pub exported: u64,
+    /// The files that it left in its workspace, if the launch wanted to know.
+    pub changes: Changes,
 }
 
 /// What a run needs besides its launch.
@@ -141,6 +142,11 @@ pub async fn watch(
         _ => (Vec::new(), 0),
     };
     let shown = fetch_shown(cell, launch).await;
+    let changes = match &launch.changes {
+        // A workspace that is gone has nothing to bring back.
+        Some(wanted) => cell.changes(&launch.files, wanted).await,
+        None => Ok(Changes::default()),
+    };
     Ok(Ended {
         outcome,
         stdout,
@@ -152,6 +158,7 @@ pub async fn watch(
         collected,
         shown,
         exported,
+        changes: changes.unwrap_or_default(),
     })
 }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use jail::{Limits, Link, Mount, Tree, View, Zygote};
 
+use super::WantedChanges;
 use crate::loopback::Service;
 use crate::request::{CellPath, InputFile, overlap};
 use crate::secret::Secret;
@@ -41,6 +42,8 @@ pub struct Launch {
     pub shown: Option<CellPath>,
     /// A folder of the workspace that is copied to a folder of the host when it has ended well.
     pub export: Option<(CellPath, PathBuf)>,
+    /// What is wanted of the files that it leaves in the workspace, however it ended.
+    pub changes: Option<WantedChanges>,
     /// The pre-started runtime that it could go on with.
     pub prestart: Option<Prestart>,
 }
@@ -90,6 +93,7 @@ impl Launch {
             collect: Vec::new(),
             shown: None,
             export: None,
+            changes: None,
             prestart: None,
         }
     }
@@ -179,9 +183,18 @@ impl Launch {
         }
     }
 
+    /// Has the files looked for that it leaves in the workspace.
+    pub fn changes(self, wanted: WantedChanges) -> Self {
+        Self {
+            changes: Some(wanted),
+            ..self
+        }
+    }
+
     /// Whether anything of its workspace is wanted when it has ended.
     pub fn wants_files(&self) -> bool {
-        !self.collect.is_empty() || self.shown.is_some() || self.export.is_some()
+        let wants_some = self.shown.is_some() || self.export.is_some() || self.changes.is_some();
+        wants_some || !self.collect.is_empty()
     }
 
     pub(super) fn env_words(&self) -> Vec<std::ffi::OsString> {

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::run::picture_kind;
+use crate::media_type::picture_kind;
 
 /// What a program can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +68,11 @@ impl Kind {
     /// Whether an answer has it as it is, in its text.
     pub fn is_text(self) -> bool {
         matches!(self, Self::Text | Self::Json)
+    }
+
+    /// Whether it is one, or is drawn as one.
+    pub fn is_picture(self) -> bool {
+        self.is_raster() || self == Self::Svg
     }
 
     /// Whether clients show it as it is.

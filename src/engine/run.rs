@@ -9,9 +9,9 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::{Engine, StartError};
-use crate::cell::{Isolation, Launch, Requirement};
+use crate::cell::{Changes, Isolation, Launch, Requirement};
 use crate::compile::{Built, Cells, Compiled};
-use crate::display::{self, Shown};
+use crate::display::Shown;
 use crate::egress::{self, CertificateAuthority, EgressProxy};
 use crate::loopback::PORT;
 use crate::packages::{Installed, InstallerContext, PackageError, PackagePlan, Readied, Refused};
@@ -37,6 +37,8 @@ pub struct RunResult {
     pub refused: Vec<Refused>,
     /// What it showed beside what it printed.
     pub shown: Shown,
+    /// The files that it left in its workspace.
+    pub changes: Changes,
 }
 
 impl RunResult {
@@ -62,6 +64,7 @@ impl RunResult {
             packages: None,
             refused: Vec::new(),
             shown: Shown::default(),
+            changes: ended.changes,
         }
     }
 }
@@ -153,10 +156,8 @@ impl Engine {
             }
         };
         let (launch, proxy) = self.connect(plan, launch)?;
-        let requirement = surface.requirement;
         let mut ended = run::run(&*self.provider, &launch, surface, cancelled).await?;
-        let mut shown = Shown::read(ended.shown.take());
-        display::draw(&mut shown, &*self.provider, requirement).await;
+        let shown = Shown::read(ended.shown.take());
         Ok(RunResult {
             shown,
             network: proxy.map(|proxy| proxy.report()),

@@ -1,5 +1,6 @@
 //! The tool `run`: code in, what it printed out.
 
+mod facts;
 mod params;
 mod progress;
 mod render;
@@ -86,7 +87,7 @@ fn listing() -> Value {
         "name": "run",
         "title": "Run code",
         "description": "Run a program in a fresh sandbox: no network unless granted, no files of the host, nothing kept. \
-            Returns stdout, stderr and how it ended.",
+            Returns stdout, stderr, how it ended, and the files that it leaves in its working directory.",
         "inputSchema": {
             "type": "object",
             "properties": {

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{
-    CompileOutput, ImageOutput, PackagesOutput, RunOutput, Unworded, UsageOutput, Verdict,
+    CompileOutput, FileOutput, ImageOutput, PackagesOutput, RunOutput, Unworded, UsageOutput,
+    Verdict,
 };
+use crate::cell::ChangedFile;
 use crate::display::Displayed;
 use crate::engine::RunResult;
 use crate::plan::RunPlan;
@@ -38,6 +40,7 @@ impl RunOutput {
             exit_code: verdict.exit_code,
             signal: verdict.signal,
             stdout,
+            files: result.changes.files.iter().map(file).collect(),
             image,
             stderr: result.stderr.to_text(),
             truncated,
@@ -61,11 +64,22 @@ impl RunOutput {
             network: result.network,
             value: result.shown.value,
             displays,
+            saved: result.shown.saved,
             isolation: Some(result.isolation),
             ..Self::empty(verdict.status, Some(plan))
         };
         let hint = verdict.hint;
         Unworded { output, hint }
+    }
+}
+
+fn file(changed: &ChangedFile) -> FileOutput {
+    FileOutput {
+        name: changed.path.to_string(),
+        size: changed.size,
+        media_type: changed.media_type,
+        sha256: changed.content.as_ref().map(|it| it.sha256.clone()),
+        uri: None,
     }
 }
 
@@ -81,7 +95,7 @@ fn result_notes(result: &RunResult) -> Vec<String> {
         let took = packages.took?.as_secs_f64();
         Some(format!("installed {names} in {took:.1} s"))
     });
-    let left_out = match result.shown.left_out {
+    let not_shown = match result.shown.left_out {
         0 => None,
         1 => Some(
             "one thing that it showed is left out: it is too large or not what its name says"
@@ -91,7 +105,11 @@ fn result_notes(result: &RunResult) -> Vec<String> {
             "{more} things that it showed are left out: they are too many, too large or not what their names say"
         )),
     };
-    installed.chain(left_out).collect()
+    let left_out = Some(result.changes.left_out).filter(|count| *count > 0);
+    let left_out = left_out.map(|count| {
+        format!("{count} more of the files that it left are too many, too deep or unreadable")
+    });
+    installed.chain(not_shown).chain(left_out).collect()
 }
 
 fn milliseconds(duration: Duration) -> f64 {

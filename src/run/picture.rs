@@ -2,30 +2,7 @@
 
 use std::ops::Range;
 
-/// What kind of picture begins like this, if one does.
-pub fn picture_kind(start: &[u8]) -> Option<&'static str> {
-    match start {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
-        [
-            b'R',
-            b'I',
-            b'F',
-            b'F',
-            _,
-            _,
-            _,
-            _,
-            b'W',
-            b'E',
-            b'B',
-            b'P',
-            ..,
-        ] => Some("image/webp"),
-        _ => None,
-    }
-}
+use crate::media_type::picture_kind;
 
 /// A picture among other bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,6 +11,7 @@ use super::long_output::{LongStream, Recorder};
 use super::observer::{HEARTBEAT, Observer, Output};
 use super::queue::{QueueFull, Turn};
 use crate::caller::Caller;
+use crate::display;
 use crate::engine::{Rejected, RunResult, StartError};
 use crate::error_kind::ErrorKind;
 use crate::output::{RunOutput, Unworded};
@@ -115,7 +116,20 @@ impl Service {
             _ => Vec::new(),
         };
         let output = match result {
-            Ok(result) => RunOutput::of_result(&plan, result),
+            Ok(mut result) => {
+                if stores {
+                    self.draw(&mut result).await;
+                }
+                let contents = result.changes.take_contents();
+                let mut output = RunOutput::of_result(&plan, result);
+                if stores {
+                    self.store_displays(&turn.caller, output.displays());
+                }
+                match contents.is_empty() {
+                    true => output,
+                    false => output.with_stored(&self.store_files(&turn.caller, contents)),
+                }
+            }
             Err(error) => RunOutput::of_start_error(&plan, &error),
         };
         Ran {
@@ -123,6 +137,13 @@ impl Service {
             output: output.with_version(version),
             heard,
         }
+    }
+
+    /// Has the pictures of a result drawn as an answer shows them.
+    async fn draw(&self, result: &mut RunResult) {
+        result.shown.add_saved(&result.changes);
+        let provider = self.engine().provider();
+        display::draw(&mut result.shown, provider, self.settings.requirement).await;
     }
 
     /// Runs a plan at once, until it ends or is stopped: for a process that runs one program.

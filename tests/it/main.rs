@@ -13,6 +13,7 @@ mod embedded;
 mod error_kinds;
 mod faults;
 mod fetch;
+mod files;
 mod fuzz;
 mod hostile_server;
 mod languages;

@@ -95,6 +95,10 @@ pub struct Arguments {
     /// End the program when it has printed more than this [default: 256m]
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     output_limit: Option<String>,
+    /// Write the files that the program leaves in its working directory, new or changed, into
+    /// this folder
+    #[arg(long, value_name = "DIR", conflicts_with = "plan")]
+    pub out: Option<PathBuf>,
     /// Print the result as JSON when the program has ended, instead of its output as it comes
     #[arg(long)]
     pub json: bool,
@@ -133,6 +137,7 @@ impl Arguments {
             .offline(self.offline)
             .limits(self.limits()?)?
             .mounts(self.mounts()?)?
+            .wants_files(self.out.is_some() || self.json)
             .network(self.network()?)
             .showing(self.showing());
         if let Some(language) = self.language.as_deref().or(named) {
