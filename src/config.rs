@@ -12,6 +12,10 @@
 //! [packages]                         # docs/packages.md has all of it
 //! pypi = "https://mirror.example.com/simple"
 //!
+//! [limits]                           # what a program gets, and the most that a call may ask for
+//! default = { memory = "1g" }
+//! max = { memory = "8g", timeout = "1h", cpus = 4, processes = 512 }
+//!
 //! [env]
 //! pass = ["TEAM"]                    # variables of hotcell's own environment that programs get
 //!
@@ -47,7 +51,7 @@ use self::file::{File, Words};
 pub use self::tables::{Packages, Server};
 use crate::egress::Egress;
 use crate::request::{
-    Network, Pattern, RequestError, RunRequest, add_mounts, check_variable, parse_size,
+    Network, OwnerLimits, Pattern, RequestError, RunRequest, add_mounts, check_variable, parse_size,
 };
 use crate::secret::Secret;
 
@@ -70,6 +74,7 @@ pub struct Config {
     /// Whether a missing runtime may be fetched without being asked for. Even then it is told.
     pub auto_install: bool,
     pub packages: Packages,
+    pub limits: OwnerLimits,
 }
 
 /// Why a request asks for more than the configuration allows.
@@ -104,6 +109,7 @@ impl Default for Config {
             servers: Vec::new(),
             auto_install: false,
             packages: Packages::default(),
+            limits: OwnerLimits::default(),
         }
     }
 }
@@ -127,6 +133,7 @@ impl Config {
         let mut config = Self {
             auto_install: file.auto_install,
             packages: file.packages.check()?,
+            limits: file.limits.check()?,
             ..Self::default()
         };
         if let Some(allow) = &file.network.allow {
@@ -162,6 +169,22 @@ impl Config {
             config.servers.push((name, table.check()?));
         }
         Ok(config)
+    }
+
+    /// The same with what was decided for one server: its limits come before those of the file, and it shows more folders.
+    pub fn for_server(
+        mut self,
+        limits: OwnerLimits,
+        mounts: impl IntoIterator<Item = Mount>,
+    ) -> Result<Self, RequestError> {
+        self.limits = limits.or(self.limits);
+        add_mounts(&mut self.mounts, mounts)?;
+        Ok(self)
+    }
+
+    /// The folders that every program sees.
+    pub fn mounts(&self) -> &[Mount] {
+        &self.mounts
     }
 
     /// The request with what every program gets.

@@ -25,6 +25,8 @@ const MOST_SAVED: usize = 6;
 const LARGEST: usize = 8 << 20;
 /// Characters of a text, which goes into the answer.
 const LONGEST: usize = 20_000;
+/// Bytes of a page that is read as text too.
+const SHORT_PAGE: usize = 2000;
 /// Bytes of a value that are looked at.
 const LARGEST_VALUE: usize = 256 << 10;
 
@@ -114,7 +116,8 @@ impl Displayed {
             return None;
         }
         let kind = Kind::of(extension, &data)?;
-        let text = kind.is_text().then(|| shortened(&data));
+        let is_short = kind == Kind::Html && data.len() <= SHORT_PAGE;
+        let text = (kind.is_text() || is_short).then(|| shortened(&data));
         Some(Self {
             kind,
             bytes: data.len(),

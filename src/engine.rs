@@ -72,9 +72,9 @@ impl Engine {
             registry: Registry::load(around.config.as_deref()),
             builder: Builder::new(around.cache.clone()),
             packages: Packages::new(packages),
+            defaults: defaults(&config),
             config,
             around,
-            defaults: Defaults::default(),
             provider: Arc::new(provider),
             prestarted: None,
             found: Mutex::default(),
@@ -94,13 +94,7 @@ impl Engine {
 
     /// The same in a jail with `size` sandboxes pre-started for each runtime, for a process that lives on.
     pub fn warm(around: Surroundings, size: usize, trust: Trust) -> Self {
-        let limits = Defaults::default().usual_limits();
-        let warming = Warming {
-            size,
-            trust,
-            limits,
-        };
-        let provider = JailProvider::default().with_warming(warming);
+        let provider = JailProvider::default().with_warming(Warming { size, trust });
         Self {
             prestarted: Some(size),
             ..Self::with_provider(around, provider)
@@ -112,6 +106,7 @@ impl Engine {
     pub fn with_config(self, config: Result<Config, Arc<ConfigError>>) -> Self {
         let packages = Packages::new(package_settings(&config, &self.around));
         Self {
+            defaults: defaults(&config),
             config,
             packages,
             ..self
@@ -317,6 +312,11 @@ impl Engine {
             .as_ref()
             .map_err(|error| Rejected::Config(error.clone()))
     }
+}
+
+fn defaults(config: &Result<Config, Arc<ConfigError>>) -> Defaults {
+    let owner = config.as_ref().map(|config| config.limits);
+    Defaults::default().decided(&owner.unwrap_or_default())
 }
 
 fn package_settings(config: &Result<Config, Arc<ConfigError>>, around: &Surroundings) -> Settings {

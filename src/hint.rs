@@ -4,7 +4,11 @@
 //! parameter its reader asks for that, if at all, is the surface's to say. So hints that differ are
 //! variants here, with all their wordings side by side; only what reads the same everywhere is text.
 
+mod limit;
+
 use std::borrow::Cow;
+
+pub use limit::Limit;
 
 /// Where a hint is read, which decides how a setting is called there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,10 +48,13 @@ pub enum Hint {
         candidates: Vec<String>,
     },
     RenameFile,
-    RaiseTimeout,
-    RaiseMemory,
-    RaiseProcesses,
+    /// A limit that was met, and the most that may be asked for; `None` if it was that.
+    Raise(Limit, Option<String>),
     RaiseOutput,
+    /// A folder of the user, by its path in the sandbox, that its mode keeps closed.
+    OpenFolder(String),
+    /// One that may only be read.
+    AllowWriting(String),
     /// Files have used the memory up before the program started.
     ShrinkFiles,
     /// A host, if its name is known, to a program without a network.
@@ -120,6 +127,28 @@ impl Hint {
                     Surface::McpOfDeno => allow_net(host),
                 };
             }
+            Self::Raise(limit, most) => return limit.raise(most.as_deref(), surface),
+            Self::OpenFolder(path) => {
+                return match surface {
+                    Surface::CommandLine | Surface::PackagesAdd => format!(
+                        "Change owner or mode of what is at `{path}`, or copy it into the sandbox with `--file`."
+                    ),
+                    Surface::Mcp | Surface::McpOfDeno => format!(
+                        "Ask the user for another file: owner and mode of what is at `{path}` keep the sandbox out."
+                    ),
+                };
+            }
+            Self::AllowWriting(path) => {
+                return match surface {
+                    Surface::CommandLine | Surface::PackagesAdd => format!(
+                        "Write to the working directory, or mount `{path}` to be written (without `:ro`, or with `write = true`)."
+                    ),
+                    Surface::Mcp | Surface::McpOfDeno => format!(
+                        "Write to the working directory: only the owner of this server can make `{path}` writable, \
+                         with `serve --workspace DIR:rw` or `write = true`."
+                    ),
+                };
+            }
             Self::GiveCode => (
                 "Give a file, `-c CODE`, or code on standard input.",
                 "Give the program in `code`.",
@@ -152,25 +181,13 @@ impl Hint {
                 "Give one of them another path: `--file HOST:PATH`.",
                 "Give one of them another path in `files`.",
             ),
-            Self::RaiseTimeout => (
-                "Raise the limit with `--timeout`.",
-                "Give a larger `timeout` (seconds), or let the program do less.",
-            ),
-            Self::RaiseMemory => (
-                "Raise the limit with `--memory`.",
-                "Let the program use less memory; the server sets the limit.",
-            ),
-            Self::RaiseProcesses => (
-                "Raise the limit with `--pids`, or start fewer processes and threads.",
-                "Start fewer processes and threads.",
-            ),
             Self::RaiseOutput => (
                 "Raise the limit with `--output-limit`, or print less.",
                 "Print less, or write to a file and print a summary.",
             ),
             Self::ShrinkFiles => (
                 "Raise `--memory`: files in the workspace are a part of it.",
-                "Pass less in `files`: they are a part of the memory, and its limit is the server's.",
+                "Give a larger `memory`, or pass less in `files`, which are a part of it.",
             ),
             Self::AllowReduced if surface == Surface::PackagesAdd => {
                 return "Run `hotcell doctor` to see how to fix it.".to_owned();

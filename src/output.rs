@@ -4,6 +4,7 @@
 //! surface's to decide, so nothing here can be printed before one is named.
 
 mod diagnosis;
+mod folder;
 mod of_result;
 mod refusal;
 mod verdict;
@@ -21,6 +22,7 @@ use crate::error_kind::ErrorKind;
 use crate::hint::{Hint, Surface};
 use crate::language::{By, Problem};
 use crate::plan::RunPlan;
+use crate::spool::{Spool, Spooled};
 
 pub use verdict::Verdict;
 
@@ -232,11 +234,6 @@ impl Unworded {
         &self.output.stderr
     }
 
-    /// What it showed, for its addresses to be added.
-    pub fn displays(&mut self) -> &mut [Displayed] {
-        &mut self.output.displays
-    }
-
     pub fn words(self, surface: Surface) -> RunOutput {
         let mut output = self.output;
         if let Some(error) = &mut output.error {
@@ -245,13 +242,29 @@ impl Unworded {
         output
     }
 
-    /// The same with the addresses of those of its files that are stored.
+    /// What it showed that is not all in the answer, each with its name as part of a run.
+    pub fn shown_contents(&self) -> Vec<(String, Spooled)> {
+        let numbered = self.output.displays.iter().enumerate();
+        let others = numbered.filter(|(_, it)| !it.is_whole_text());
+        let content = |(at, it): (usize, &Displayed)| {
+            let mut spool = Spool::default();
+            spool.add(&it.data);
+            Some((display_name(at, it), spool.finish().ok()?))
+        };
+        others.filter_map(content).collect()
+    }
+
+    /// The same with the addresses of what is stored of it, by name.
     pub fn with_stored(mut self, stored: &[(String, String)]) -> Self {
-        for (name, uri) in stored {
-            let files = &mut self.output.files;
-            if let Some(file) = files.iter_mut().find(|file| file.name == *name) {
-                file.uri = Some(uri.clone());
-            }
+        let address = |name: String| {
+            let found = stored.iter().find(|(other, _)| *other == name);
+            found.map(|(_, address)| address.clone())
+        };
+        for file in &mut self.output.files {
+            file.uri = address(format!("files/{}", file.name));
+        }
+        for (at, displayed) in self.output.displays.iter_mut().enumerate() {
+            displayed.uri = address(display_name(at, displayed));
         }
         self
     }
@@ -263,6 +276,10 @@ impl Unworded {
         }
         self
     }
+}
+
+fn display_name(at: usize, displayed: &Displayed) -> String {
+    format!("display/{}.{}", at + 1, displayed.kind.extension())
 }
 
 impl RunOutput {

@@ -24,7 +24,7 @@ use crate::packages::{PackagePlan, Wishes};
 use crate::request::{CellPath, InputFile, RequestError, RunRequest, overlap, unmarked};
 
 pub use build::{BUILD_FOLDER, Build, WarmUp};
-pub use limits::{Defaults, Range};
+pub use limits::{Defaults, Most, Range};
 use prestart::Program;
 use words::Names;
 
@@ -49,6 +49,8 @@ pub struct RunPlan {
     pub servers: Vec<String>,
     /// How this program would say why it failed.
     pub failure: Failure,
+    /// The most that its caller could have asked for.
+    pub most: Most,
     /// What the caller should know: limits that were not given as asked, for instance.
     pub notes: Vec<String>,
 }
@@ -153,7 +155,7 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
 
     let binding = definition.binding.as_ref();
     let binding = binding.filter(|_| !upstream.names.is_empty());
-    let shows = display::wants(definition, runtime, &parts.code, parts.showing);
+    let shows = display::wants(definition, &parts.code, parts.showing);
     launch.prestart = Program {
         definition,
         runtime,
@@ -186,8 +188,8 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         }
         _ => Vec::new(),
     };
-    if let Some((display, wants)) = shows {
-        launch = display::equip(launch, display, wants, &file);
+    if let Some(shows) = shows {
+        launch = display::equip(launch, shows, runtime, &file);
     }
     let packages = packages.wishes.zip(how).map(|(wishes, how)| PackagePlan {
         language: definition.id.clone(),
@@ -209,6 +211,7 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         egress: inputs.egress,
         servers,
         failure: definition.failure.for_file(&file),
+        most: defaults.most(),
         notes: settled.notes.into_iter().chain(notes).collect(),
     })
 }

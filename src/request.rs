@@ -23,8 +23,10 @@ use crate::hint::Hint;
 
 pub use cell_path::{BadCellPath, CellPath};
 pub use files::{FileSource, InputFile};
-pub use limits::{AskedLimits, bytes, parse_count, parse_cpus, parse_duration, parse_size};
-pub use mount::{add_mounts, check_mount, overlap, parse_mount};
+pub use limits::{
+    AskedLimits, OwnerLimits, bytes, parse_count, parse_cpus, parse_duration, parse_size,
+};
+pub use mount::{add_mounts, check_mount, overlap, parse_mount, parse_workspace};
 pub use network::{BadGrant, BadHost, Host, Name, Network, Pattern, Target, USUAL_PORTS};
 pub use packages::AskedPackages;
 pub use showing::Showing;
@@ -45,8 +47,8 @@ pub struct RunRequest {
     network: Network,
     servers: Option<Vec<String>>,
     mounts: Vec<Mount>,
-    showing: Showing,
     wants_files: bool,
+    showing: Showing,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -147,8 +149,8 @@ impl RunRequest {
             network: Network::None,
             servers: None,
             mounts: Vec::new(),
-            showing: Showing::Nothing,
             wants_files: false,
+            showing: Showing::Nothing,
         })
     }
 
@@ -324,8 +326,8 @@ impl RunRequest {
             env,
             files,
             mounts,
-            showing,
             wants_files,
+            showing,
             ..
         } = self;
         Parts {
@@ -334,8 +336,8 @@ impl RunRequest {
             env,
             files,
             mounts,
-            showing,
             wants_files,
+            showing,
         }
     }
 
@@ -365,8 +367,8 @@ pub(crate) struct Parts {
     pub env: BTreeMap<String, String>,
     pub files: Vec<InputFile>,
     pub mounts: Vec<Mount>,
-    pub showing: Showing,
     pub wants_files: bool,
+    pub showing: Showing,
 }
 
 /// Without the byte order mark that some editors put at the start of a file.

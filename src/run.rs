@@ -141,12 +141,12 @@ pub async fn watch(
         Outcome::Exited { code: 0, .. } => fetch(cell, launch).await?,
         _ => (Vec::new(), 0),
     };
-    let shown = fetch_shown(cell, launch).await;
     let changes = match &launch.changes {
         // A workspace that is gone has nothing to bring back.
         Some(wanted) => cell.changes(&launch.files, wanted).await,
         None => Ok(Changes::default()),
     };
+    let shown = fetch_shown(cell, launch).await;
     Ok(Ended {
         outcome,
         stdout,

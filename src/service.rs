@@ -16,8 +16,9 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
 
 use crate::caller::Caller;
+use crate::config::Config;
 use crate::engine::{Engine, Rejected};
-use crate::plan::RunPlan;
+use crate::plan::{Defaults, RunPlan};
 use crate::request::RunRequest;
 use crate::store::{CallerOutputs, Store};
 use crate::upstream::UpstreamServers;
@@ -63,6 +64,20 @@ impl Service {
 
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// What the owner has decided, as far as that has been read.
+    pub fn config(&self) -> Option<&Config> {
+        match self.engine.get() {
+            Some(engine) => engine.config().ok(),
+            None => self.settings.config.as_ref()?.as_ref().ok(),
+        }
+    }
+
+    /// What a program gets, and what may be asked for.
+    pub fn defaults(&self) -> Defaults {
+        let owner = self.config().map(|config| config.limits);
+        Defaults::default().decided(&owner.unwrap_or_default())
     }
 
     /// The engine, made at the first call. May read files.

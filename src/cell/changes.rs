@@ -62,12 +62,12 @@ pub struct ChangedContent {
 }
 
 impl Changes {
-    /// Takes the contents that were brought back, each with its path.
-    pub fn take_contents(&mut self) -> Vec<(CellPath, Spooled)> {
+    /// Takes the contents that were brought back, each with its name as part of a run.
+    pub fn take_contents(&mut self) -> Vec<(String, Spooled)> {
         let files = self.files.iter_mut();
         let taken = files.filter_map(|file| {
             let bytes = &mut file.content.as_mut()?.bytes;
-            Some((file.path.clone(), std::mem::take(bytes)))
+            Some((format!("files/{}", file.path), std::mem::take(bytes)))
         });
         taken.collect()
     }

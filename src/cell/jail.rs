@@ -13,7 +13,7 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use jail::{Host, Jail, JailError, Limits, Policy, View, Zygote};
+use jail::{Host, Jail, JailError, Policy, View, Zygote};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use super::pool::{Budget, Pool, Size, Taken};
@@ -40,8 +40,6 @@ pub struct Warming {
     /// How many are kept ready for each runtime.
     pub size: usize,
     pub trust: Trust,
-    /// Their limits: a program with others gets a new cell.
-    pub limits: Limits,
 }
 
 /// Starts programs in cells of the jail.
@@ -133,7 +131,7 @@ impl JailProvider {
         };
         let maker = ZygoteMaker {
             jail: Arc::new(Jail::of_zygote(host, view, zygote, library.clone())),
-            policy: prestarted_policy(warming, prestart),
+            policy: prestarted_policy(prestart),
             has_input,
         };
         let budget = self.budget.get_or_init(|| Arc::new(Budget::of_host()));
@@ -215,11 +213,11 @@ fn policy(launch: &Launch) -> Policy {
 }
 
 /// Of sandboxes whose program is yet to come.
-fn prestarted_policy(warming: &Warming, prestart: &Prestart) -> Policy {
+fn prestarted_policy(prestart: &Prestart) -> Policy {
     Policy {
         argv: Vec::new(),
         env: Vec::new(),
-        limits: warming.limits.clone(),
+        limits: prestart.limits.clone(),
         listen: prestart.listens.then_some(crate::loopback::PORT),
         prestarted: true,
     }

@@ -52,6 +52,8 @@ pub struct Launch {
 #[derive(Debug, Clone)]
 pub struct Prestart {
     pub zygote: Zygote,
+    /// The usual limits, which such sandboxes are made with: a program with others gets a new one.
+    pub limits: Limits,
     /// MiB that one takes up while it waits, if it shares nothing with others.
     pub weight: u32,
     /// Whether such sandboxes are made with a loopback listener. It is closed for a program that has no use for it.
@@ -193,8 +195,10 @@ impl Launch {
 
     /// Whether anything of its workspace is wanted when it has ended.
     pub fn wants_files(&self) -> bool {
-        let wants_some = self.shown.is_some() || self.export.is_some() || self.changes.is_some();
-        wants_some || !self.collect.is_empty()
+        !self.collect.is_empty()
+            || self.shown.is_some()
+            || self.export.is_some()
+            || self.changes.is_some()
     }
 
     pub(super) fn env_words(&self) -> Vec<std::ffi::OsString> {

@@ -151,6 +151,18 @@ fn report(
     }
 }
 
+/// Writes what the program left into a folder.
+fn keep(folder: &Path, result: &RunResult) -> Result<(), ExitCode> {
+    let files = out::write(folder, &result.changes.files);
+    let all = files.and_then(|()| out::write_shown(folder, &result.shown.displays));
+    all.map_err(|error| {
+        let folder = folder.display();
+        let message = format!("cannot write what the program left to `{folder}`: {error}");
+        explain(&message, None, HERE);
+        OUR_FAILURE.into()
+    })
+}
+
 /// What it showed that is text, and the value of its last expression, after all that it printed.
 fn print_shown(output: &RunOutput) {
     let mut stdout = io::stdout().lock();
@@ -163,18 +175,6 @@ fn print_shown(output: &RunOutput) {
         Some(value) => writeln!(stdout, "{value}"),
         None => Ok(()),
     };
-}
-
-/// Writes what the program left into a folder.
-fn keep(folder: &Path, result: &RunResult) -> Result<(), ExitCode> {
-    let files = out::write(folder, &result.changes.files);
-    let all = files.and_then(|()| out::write_shown(folder, &result.shown.displays));
-    all.map_err(|error| {
-        let folder = folder.display();
-        let message = format!("cannot write what the program left to `{folder}`: {error}");
-        explain(&message, None, HERE);
-        OUR_FAILURE.into()
-    })
 }
 
 fn print_json(value: &impl serde::Serialize) {

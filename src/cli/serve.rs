@@ -3,6 +3,7 @@
 mod arguments;
 mod compat;
 mod http;
+mod limits;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::hint::Surface;
 use crate::language::{Surroundings, Tiers};
 use crate::mcp::{
     Catalog, Change, CodeRunner, CodeRunnerMcp, Identity, Languages, Outputs, RunTool, Server,
-    stdio,
+    folders, stdio,
 };
 use crate::publish::Folder;
 use crate::request::RequestError;
@@ -123,11 +124,23 @@ impl Assembled {
     }
 }
 
+/// With the folders that are not the sandbox's own.
+fn instructions(service: &Service) -> String {
+    match folders(service) {
+        None => INSTRUCTIONS.to_owned(),
+        Some(folders) => format!("{INSTRUCTIONS} {folders}"),
+    }
+}
+
 fn assemble(
     arguments: &Arguments,
     config: Result<Config, Arc<ConfigError>>,
     tiers: Tiers,
 ) -> Result<Assembled, RequestError> {
+    let config = match config {
+        Ok(config) => Ok(arguments.apply(config)?),
+        Err(error) => Err(error),
+    };
     let settings = service::Settings {
         config: Some(config),
         ..arguments.settings(tiers)?
@@ -153,7 +166,7 @@ fn assemble(
             Identity {
                 name: "hotcell".to_owned(),
                 title: "hotcell".to_owned(),
-                instructions: Some(INSTRUCTIONS.to_owned()),
+                instructions: Some(instructions(&service)),
             }
         }
     };

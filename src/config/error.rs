@@ -39,6 +39,7 @@ impl ConfigError {
         let page = match key.split('.').next() {
             Some("packages") => "packages",
             Some("servers") => "servers",
+            Some("limits") => "limits",
             _ => "network",
         };
         format!("Correct the file; docs/{page}.md describes it.")

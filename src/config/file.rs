@@ -16,6 +16,32 @@ pub struct File {
     pub servers: BTreeMap<String, ServerTable>,
     pub auto_install: bool,
     pub packages: PackagesTable,
+    pub limits: LimitsTable,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsTable {
+    pub default: LimitTable,
+    pub max: LimitTable,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitTable {
+    pub timeout: Option<Spanned<Amount>>,
+    pub memory: Option<Spanned<Amount>>,
+    pub processes: Option<Spanned<Amount>>,
+    pub cpus: Option<Spanned<Amount>>,
+}
+
+/// A number, or one with a unit.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a number or a text such as \"1g\" was expected")]
+pub enum Amount {
+    Whole(i64),
+    Decimal(f64),
+    Text(String),
 }
 
 #[derive(Default, Deserialize)]

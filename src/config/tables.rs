@@ -6,10 +6,16 @@ use std::env;
 use std::path::PathBuf;
 
 use jail::{Access, Mount};
+use toml::Spanned;
 
 use super::error::{Mistake, checked};
-use super::file::{MountTable, PackagesTable, SecretTable, ServerTable};
-use crate::request::{Pattern, RequestError, check_mount, check_variable, parse_size};
+use super::file::{
+    Amount, LimitTable, LimitsTable, MountTable, PackagesTable, SecretTable, ServerTable,
+};
+use crate::request::{
+    AskedLimits, OwnerLimits, Pattern, RequestError, check_mount, check_variable, parse_count,
+    parse_cpus, parse_duration, parse_size,
+};
 use crate::secret::{Header, Hidden, Secret};
 
 /// Shorter values would be found in any text.
@@ -71,6 +77,41 @@ impl PackagesTable {
             age: self.age,
         })
     }
+}
+
+impl LimitsTable {
+    pub fn check(&self) -> Result<OwnerLimits, Mistake> {
+        Ok(OwnerLimits {
+            default: self.default.check()?,
+            max: self.max.check()?,
+        })
+    }
+}
+
+impl LimitTable {
+    fn check(&self) -> Result<AskedLimits, Mistake> {
+        Ok(AskedLimits {
+            timeout: amount(&self.timeout, parse_duration)?,
+            memory: amount(&self.memory, parse_size)?,
+            tasks: amount(&self.processes, parse_count)?,
+            cpus: amount(&self.cpus, parse_cpus)?,
+            output: None,
+        })
+    }
+}
+
+fn amount<T>(
+    value: &Option<Spanned<Amount>>,
+    parse: impl Fn(&str) -> Result<T, RequestError>,
+) -> Result<Option<T>, Mistake> {
+    let read = |value: &Spanned<Amount>| {
+        checked(value, |amount| match amount {
+            Amount::Whole(number) => parse(&number.to_string()),
+            Amount::Decimal(number) => parse(&number.to_string()),
+            Amount::Text(text) => parse(text),
+        })
+    };
+    value.as_ref().map(read).transpose()
 }
 
 impl MountTable {

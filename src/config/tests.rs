@@ -1,6 +1,8 @@
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::*;
+use crate::request::AskedLimits;
 
 fn read(text: &str) -> Result<Config, String> {
     let located = |mistake: Mistake| mistake.located(Path::new("config.toml"), text).to_string();
@@ -44,6 +46,33 @@ fn what_is_not_written_is_as_usual() {
         ..Packages::default()
     };
     assert_eq!(config.packages, expected);
+}
+
+#[test]
+fn limits_are_numbers_or_texts_and_a_server_has_the_last_word() {
+    let text = "[limits]\ndefault = { memory = '1g', timeout = 60 }\nmax = { cpus = 2.5, processes = '9' }";
+    let config = read(text).unwrap();
+    let of_file = OwnerLimits {
+        default: AskedLimits {
+            memory: Some(1 << 30),
+            timeout: Some(Duration::from_secs(60)),
+            ..AskedLimits::default()
+        },
+        max: AskedLimits {
+            cpus: Some(2.5),
+            tasks: Some(9),
+            ..AskedLimits::default()
+        },
+    };
+    assert_eq!(config.limits, of_file);
+    let mut flags = OwnerLimits::default();
+    flags.default.memory = Some(2 << 30);
+    flags.max.timeout = Some(Duration::from_secs(3600));
+    let limits = config.for_server(flags, []).unwrap().limits;
+    assert_eq!(limits.default.memory, Some(2 << 30));
+    assert_eq!(limits.default.timeout, of_file.default.timeout);
+    assert_eq!(limits.max.timeout, flags.max.timeout);
+    assert_eq!(limits.max.cpus, Some(2.5));
 }
 
 #[test]
@@ -98,6 +127,22 @@ fn a_mistake_is_told_with_its_line_and_its_key() {
         (
             "[[mount]]\nhost = '/tmp'\ncell = '/a'\n[[mount]]\nhost = '/tmp'\ncell = '/a'",
             "6: key `mount.cell`: `/a` cannot be mounted: ",
+        ),
+        (
+            "[limits]\nmax = { memory = 'much' }",
+            "2: key `limits.max.memory`: `much` is not a size above zero",
+        ),
+        (
+            "[limits.default]\ncpus = 1\ntimeout = -1",
+            "3: key `limits.default.timeout`: `-1` is not a duration above zero",
+        ),
+        (
+            "[limits.max]\nprocesses = true",
+            "2: key `limits.max.processes`: a number or a text",
+        ),
+        (
+            "[limits]\nmost = 1",
+            "2: key `limits.most`: unknown field `most`, expected `default` or `max`",
         ),
         (
             "[[mount]]\ncell = '/data'",

@@ -35,10 +35,10 @@ pub struct RunResult {
     pub packages: Option<Box<Installed>>,
     /// Imports that nothing was installed for.
     pub refused: Vec<Refused>,
-    /// What it showed beside what it printed.
-    pub shown: Shown,
     /// The files that it left in its workspace.
     pub changes: Changes,
+    /// What it showed beside what it printed.
+    pub shown: Shown,
 }
 
 impl RunResult {
@@ -63,8 +63,8 @@ impl RunResult {
             compiled: None,
             packages: None,
             refused: Vec::new(),
-            shown: Shown::default(),
             changes: ended.changes,
+            shown: Shown::default(),
         }
     }
 }

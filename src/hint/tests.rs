@@ -23,9 +23,12 @@ fn all() -> Vec<Hint> {
             candidates: names(),
         },
         Hint::RenameFile,
-        Hint::RaiseTimeout,
-        Hint::RaiseMemory,
-        Hint::RaiseProcesses,
+        Hint::Raise(Limit::Timeout, Some("600 s".to_owned())),
+        Hint::Raise(Limit::Memory, Some("16 GiB".to_owned())),
+        Hint::Raise(Limit::Memory, None),
+        Hint::Raise(Limit::Processes, Some("4096".to_owned())),
+        Hint::OpenFolder("/data".to_owned()),
+        Hint::AllowWriting("/data".to_owned()),
         Hint::RaiseOutput,
         Hint::ShrinkFiles,
         Hint::GrantHost(None),
@@ -43,7 +46,16 @@ fn quoted(text: &str) -> Vec<&str> {
 #[test]
 fn a_tool_is_never_told_of_a_flag_nor_the_command_line_of_a_parameter() {
     let parameters = [
-        "code", "language", "stdin", "files", "packages", "network", "timeout",
+        "code",
+        "language",
+        "stdin",
+        "files",
+        "packages",
+        "network",
+        "timeout",
+        "memory",
+        "cpus",
+        "processes",
     ];
     for hint in all() {
         let told = hint.words(Surface::CommandLine);

@@ -42,8 +42,7 @@ impl Resource for Outputs {
         let shape = |(run, name): (&str, String)| {
             run.bytes().all(|byte| byte.is_ascii_alphanumeric())
                 && (["stdout", "stderr"].contains(&name.as_str())
-                    || name.starts_with("files/")
-                    || name.starts_with("display/"))
+                    || ["files/", "display/"].iter().any(|it| name.starts_with(it)))
         };
         uri.len() < LONGEST && parse_address(address).is_some_and(shape)
     }

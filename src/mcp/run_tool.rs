@@ -6,6 +6,7 @@ mod progress;
 mod render;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -14,7 +15,8 @@ use super::message::Fault;
 use super::objects::{Answer, Arguments, Boxed, Tool};
 use crate::caller::Caller;
 use crate::error_kind::ErrorKind;
-use crate::request::Showing;
+use crate::plan::Defaults;
+use crate::request::{Access, Mount, Showing};
 use crate::service::{Ran, RunContext, Service};
 
 pub use params::Params;
@@ -36,12 +38,31 @@ pub fn upstream_tools(service: &Service) -> Option<String> {
     Some(format!("{UPSTREAM}\n{catalogue}"))
 }
 
+/// Which folders of the user programs see, if any.
+pub fn folders(service: &Service) -> Option<String> {
+    let mounts = service.config()?.mounts().iter();
+    let folder = |mount: &Mount| {
+        let access = match mount.access {
+            Access::ReadOnly => "read-only",
+            Access::Write => "writable",
+        };
+        format!("{} ({access})", mount.cell.display())
+    };
+    let folders: Vec<String> = mounts.map(folder).collect();
+    (!folders.is_empty()).then(|| format!("Folders of the user: {}.", folders.join(", ")))
+}
+
 /// The tool itself.
 pub struct RunTool(pub Arc<Service>);
 
 impl Tool for RunTool {
     fn listing(&self) -> Value {
-        let mut listing = listing();
+        let mut listing = listing(&self.0.defaults());
+        if let Some(folders) = folders(&self.0) {
+            let text = listing["description"].as_str().unwrap_or_default();
+            let text = text.replace("no files of the host", "no other files of the host");
+            listing["description"] = format!("{text} {folders}").into();
+        }
         if let Some(tools) = upstream_tools(&self.0) {
             let text = listing["description"].as_str().unwrap_or_default();
             listing["description"] = format!("{text}\n{tools}").into();
@@ -82,7 +103,21 @@ const UPSTREAM: &str = "In Python and JavaScript code may call these tools, by n
     (`await` it in async code), JavaScript `await server.tool({a: 1})`. A result is a value, a failure a ToolError. \
     `mcp.servers.NAME` is the same for names that are taken.";
 
-fn listing() -> Value {
+fn listing(limits: &Defaults) -> Value {
+    let Defaults {
+        timeout, memory, ..
+    } = limits;
+    let seconds = |time: Duration| time.as_secs_f64();
+    let timeout = format!(
+        "Seconds, default {}, at most {}",
+        seconds(timeout.usual),
+        seconds(timeout.most)
+    );
+    let memory = format!(
+        "Default {}, at most {}",
+        short_size(memory.usual),
+        short_size(memory.most)
+    );
     json!({
         "name": "run",
         "title": "Run code",
@@ -105,7 +140,10 @@ fn listing() -> Value {
                     "items": { "type": "string" },
                     "description": "Hosts it may reach: api.example.com, *.example.com, all",
                 },
-                "timeout": { "type": "number", "description": "Seconds, default 30" },
+                "timeout": { "type": "number", "description": timeout },
+                "memory": { "type": "string", "description": memory },
+                "cpus": { "type": "number" },
+                "processes": { "type": "integer" },
             },
             "required": ["code"],
         },
@@ -117,4 +155,14 @@ fn listing() -> Value {
             "openWorldHint": true,
         },
     })
+}
+
+/// A size as a caller writes it: `512m`.
+fn short_size(size: u64) -> String {
+    let units = [("g", 30), ("m", 20), ("k", 10)];
+    let fits = |(_, shift): &&(&str, u32)| size.is_multiple_of(1 << shift);
+    match units.iter().find(fits) {
+        Some((unit, shift)) => format!("{}{unit}", size >> shift),
+        None => size.to_string(),
+    }
 }

@@ -1,6 +1,6 @@
 //! Why a program, or its compiler, failed by itself: as far as it said so.
 
-use super::{ErrorOutput, Status, Verdict};
+use super::{ErrorOutput, Status, Verdict, folder};
 use crate::compile::Compiled;
 use crate::egress;
 use crate::error_kind::ErrorKind;
@@ -17,13 +17,16 @@ impl Verdict {
         let mut is_said = true;
         let (kind, message, hint) = match cause {
             Cause::Unknown => {
-                match egress::missing_network(stderr).filter(|_| plan.egress.is_none()) {
-                    Some(host) => {
-                        is_said = false;
-                        let message = format!("{exited}: it has no network");
-                        (ErrorKind::Denied, message, Some(Hint::GrantHost(host)))
-                    }
-                    None => (ErrorKind::Exception, exited, None),
+                let host = egress::missing_network(stderr).filter(|_| plan.egress.is_none());
+                let refused = folder::refused(stderr, &plan.launch.view.mounts);
+                is_said = host.is_none() && refused.is_none();
+                if let Some(host) = host {
+                    let message = format!("{exited}: it has no network");
+                    (ErrorKind::Denied, message, Some(Hint::GrantHost(host)))
+                } else if let Some((why, hint)) = refused {
+                    (ErrorKind::Denied, format!("{exited}: {why}"), Some(hint))
+                } else {
+                    (ErrorKind::Exception, exited, None)
                 }
             }
             Cause::NoInput => {

@@ -95,7 +95,11 @@ fn result_notes(result: &RunResult) -> Vec<String> {
         let took = packages.took?.as_secs_f64();
         Some(format!("installed {names} in {took:.1} s"))
     });
-    let not_shown = match result.shown.left_out {
+    let files_left_out = Some(result.changes.left_out).filter(|count| *count > 0);
+    let files_left_out = files_left_out.map(|count| {
+        format!("{count} more of the files that it left are too many, too deep or unreadable")
+    });
+    let left_out = match result.shown.left_out {
         0 => None,
         1 => Some(
             "one thing that it showed is left out: it is too large or not what its name says"
@@ -105,11 +109,7 @@ fn result_notes(result: &RunResult) -> Vec<String> {
             "{more} things that it showed are left out: they are too many, too large or not what their names say"
         )),
     };
-    let left_out = Some(result.changes.left_out).filter(|count| *count > 0);
-    let left_out = left_out.map(|count| {
-        format!("{count} more of the files that it left are too many, too deep or unreadable")
-    });
-    installed.chain(not_shown).chain(left_out).collect()
+    installed.chain(files_left_out).chain(left_out).collect()
 }
 
 fn milliseconds(duration: Duration) -> f64 {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::{ErrorOutput, Status};
 use crate::engine::RunResult;
 use crate::error_kind::ErrorKind;
-use crate::hint::Hint;
+use crate::hint::{Hint, Limit};
 use crate::plan::RunPlan;
 use crate::request::bytes;
 use crate::run::Outcome;
@@ -80,8 +80,9 @@ impl Verdict {
                     ran.tasks
                 );
                 let error = ErrorOutput::new(ErrorKind::Processes, message);
+                let room = (ran.tasks < plan.most.tasks).then(|| plan.most.tasks.to_string());
                 Self::failed(Status::Failed, code as u8, error)
-                    .with_hint(Hint::RaiseProcesses)
+                    .with_hint(Hint::Raise(Limit::Processes, room))
                     .with_code(code)
             }
             Outcome::Exited { code, .. } => {
@@ -101,13 +102,17 @@ impl Verdict {
                 let seconds = ran.timeout.as_secs_f64();
                 let message = format!("{who} was ended at its time limit of {seconds} s");
                 let error = ErrorOutput::new(ErrorKind::Timeout, message);
-                Self::failed(Status::Timeout, 124, error).with_hint(Hint::RaiseTimeout)
+                let most = plan.most.timeout;
+                let room = (ran.timeout < most).then(|| format!("{} s", most.as_secs_f64()));
+                Self::failed(Status::Timeout, 124, error)
+                    .with_hint(Hint::Raise(Limit::Timeout, room))
             }
             Outcome::OutOfMemory => {
                 let limit = bytes(ran.memory);
                 let message = format!("{who} was ended at its memory limit of {limit}");
                 let error = ErrorOutput::new(ErrorKind::Memory, message);
-                Self::failed(Status::Memory, 122, error).with_hint(Hint::RaiseMemory)
+                let room = (ran.memory < plan.most.memory).then(|| bytes(plan.most.memory));
+                Self::failed(Status::Memory, 122, error).with_hint(Hint::Raise(Limit::Memory, room))
             }
             Outcome::TooMuchOutput => {
                 let limit = bytes(plan.launch.output_limit);

@@ -5,8 +5,8 @@ use std::time::Duration;
 use jail::Limits;
 
 use super::show::seconds;
-use crate::request::AskedLimits;
-use crate::request::bytes;
+use crate::hint::Limit;
+use crate::request::{AskedLimits, OwnerLimits, bytes};
 
 /// The usual limits and the bounds of what may be asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +25,14 @@ pub struct Range<T> {
     pub least: T,
     pub usual: T,
     pub most: T,
+}
+
+/// The most that a run may ask for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Most {
+    pub timeout: Duration,
+    pub memory: u64,
+    pub tasks: u32,
 }
 
 pub(super) struct Settled {
@@ -72,6 +80,27 @@ impl Default for Defaults {
 }
 
 impl Defaults {
+    /// The same with what the owner has decided.
+    pub fn decided(self, owner: &OwnerLimits) -> Self {
+        let OwnerLimits { default, max } = owner;
+        Self {
+            timeout: self.timeout.decided(default.timeout, max.timeout),
+            memory: self.memory.decided(default.memory, max.memory),
+            tasks: self.tasks.decided(default.tasks, max.tasks),
+            cpus: self.cpus.decided(default.cpus, max.cpus),
+            output: self.output.decided(default.output, max.output),
+            other: self.other,
+        }
+    }
+
+    pub fn most(&self) -> Most {
+        Most {
+            timeout: self.timeout.most,
+            memory: self.memory.most,
+            tasks: self.tasks.most,
+        }
+    }
+
     /// The limits of a run that asks for none.
     pub fn usual_limits(&self) -> Limits {
         self.settle(&AskedLimits::default()).limits
@@ -79,24 +108,18 @@ impl Defaults {
 
     pub(super) fn settle(&self, asked: &AskedLimits) -> Settled {
         let mut notes = Vec::new();
+        let told = &mut notes;
         let timeout = self
             .timeout
-            .settle("timeout", asked.timeout, seconds, &mut notes);
-        let memory = self
-            .memory
-            .settle("memory", asked.memory, bytes, &mut notes);
-        let tasks = self.tasks.settle(
-            "processes",
-            asked.tasks,
-            |tasks| tasks.to_string(),
-            &mut notes,
-        );
-        let cpus = self
-            .cpus
-            .settle("cpus", asked.cpus, |cpus| cpus.to_string(), &mut notes);
-        let output = self
-            .output
-            .settle("output", asked.output, bytes, &mut notes);
+            .settle(Limit::Timeout, asked.timeout, seconds, told);
+        let memory = self.memory.settle(Limit::Memory, asked.memory, bytes, told);
+        let plain = |tasks: u32| tasks.to_string();
+        let tasks = self
+            .tasks
+            .settle(Limit::Processes, asked.tasks, plain, told);
+        let plain = |cpus: f64| cpus.to_string();
+        let cpus = self.cpus.settle(Limit::Cpus, asked.cpus, plain, told);
+        let output = self.output.settle(Limit::Output, asked.output, bytes, told);
         let limits = Limits {
             memory,
             tasks,
@@ -121,9 +144,26 @@ impl Defaults {
 }
 
 impl<T: PartialOrd + Copy> Range<T> {
+    /// The least stays: below it nothing works. A default above the most raises that, and a maximum lowers the default.
+    fn decided(self, usual: Option<T>, most: Option<T>) -> Self {
+        let larger = |one: T, other: T| if one > other { one } else { other };
+        let mut range = self;
+        if let Some(usual) = usual {
+            range.usual = larger(usual, range.least);
+            range.most = larger(range.most, range.usual);
+        }
+        if let Some(most) = most {
+            range.most = larger(most, range.least);
+            if range.usual > range.most {
+                range.usual = range.most;
+            }
+        }
+        range
+    }
+
     fn settle(
         &self,
-        what: &str,
+        limit: Limit,
         asked: Option<T>,
         show: impl Fn(T) -> String,
         notes: &mut Vec<String>,
@@ -131,17 +171,19 @@ impl<T: PartialOrd + Copy> Range<T> {
         let Some(asked) = asked else {
             return self.usual;
         };
-        let (given, bound) = if asked > self.most {
-            (self.most, "most")
+        let (given, bound, more) = if asked > self.most {
+            (self.most, "most", limit.who_can_raise())
         } else if asked < self.least {
-            (self.least, "least")
+            (self.least, "least", None)
         } else {
             return asked;
         };
         notes.push(format!(
-            "{what}: {} was asked for, {} is the {bound} allowed and was used",
+            "{}: {} was asked for, {} is the {bound} allowed and was used{}",
+            limit.key(),
             show(asked),
-            show(given)
+            show(given),
+            more.map(|more| format!("; {more}")).unwrap_or_default()
         ));
         given
     }

@@ -34,7 +34,8 @@ impl Program<'_> {
         listens: bool,
     ) -> Option<Prestart> {
         let warm = self.definition.warm.as_ref()?;
-        if !self.is_plain() || !launch.limits.fit_into(&defaults.usual_limits()) {
+        let limits = defaults.usual_limits();
+        if !self.is_plain() || !launch.limits.fit_into(&limits) {
             return None;
         }
         let mut code = String::from_utf8_lossy(self.code).into_owned();
@@ -57,6 +58,7 @@ impl Program<'_> {
                 fork: after,
                 leave,
             },
+            limits,
             weight: warm.weight,
             listens,
             prelude: String::new(),

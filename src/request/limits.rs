@@ -20,7 +20,36 @@ pub struct AskedLimits {
     pub output: Option<u64>,
 }
 
+/// What the owner of a server, or of this machine, has decided about limits.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct OwnerLimits {
+    /// What a program gets whose caller asks for nothing.
+    pub default: AskedLimits,
+    /// The most that a caller may ask for.
+    pub max: AskedLimits,
+}
+
+impl OwnerLimits {
+    /// These, and those of `other` where nothing is said here.
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            default: self.default.or(other.default),
+            max: self.max.or(other.max),
+        }
+    }
+}
+
 impl AskedLimits {
+    fn or(self, other: Self) -> Self {
+        Self {
+            timeout: self.timeout.or(other.timeout),
+            memory: self.memory.or(other.memory),
+            tasks: self.tasks.or(other.tasks),
+            cpus: self.cpus.or(other.cpus),
+            output: self.output.or(other.output),
+        }
+    }
+
     /// Nothing works with nothing: each limit is more than zero.
     pub(super) fn check(&self) -> Result<(), RequestError> {
         let bad = |value: &str, kind: Kind| Err(kind.refuse(value));

@@ -41,6 +41,17 @@ pub fn parse_mount(argument: &str) -> Result<Mount, RequestError> {
     check_mount(Path::new(host), cell, access)
 }
 
+/// Reads `HOST`, or with `:rw` behind it: the folder of a server's user, at the same path in every sandbox.
+pub fn parse_workspace(argument: &str) -> Result<Mount, RequestError> {
+    let (host, access) = match argument.rsplit_once(':') {
+        Some((host, "rw")) => (host, Access::Write),
+        Some((host, "ro")) => (host, Access::ReadOnly),
+        _ => (argument, Access::ReadOnly),
+    };
+    // Not below the workspace, which holds what a program makes and is gone with it.
+    check_mount(Path::new(host), "/work", access)
+}
+
 /// A mount, checked: the host's folder is there, and its path in the cell is free.
 /// A relative path is below the workspace.
 pub fn check_mount(host: &Path, cell: &str, access: Access) -> Result<Mount, RequestError> {
@@ -168,6 +179,23 @@ mod tests {
         }
         let missing = parse_mount(&format!("{text}/none:/data")).unwrap_err();
         assert!(matches!(missing, RequestError::HostFile { .. }));
+    }
+
+    #[test]
+    fn the_folder_of_a_server_is_read_only_unless_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = folder.path().to_str().unwrap();
+        for (suffix, access) in [
+            ("", Access::ReadOnly),
+            (":ro", Access::ReadOnly),
+            (":rw", Access::Write),
+        ] {
+            let mount = parse_workspace(&format!("{text}{suffix}")).unwrap();
+            assert_eq!((mount.cell, mount.access), ("/work".into(), access));
+        }
+        for bad in ["/", "/proc", "", ":rw"] {
+            assert!(parse_workspace(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

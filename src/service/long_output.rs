@@ -10,10 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::Service;
 use super::settings::Budget;
 use crate::caller::Caller;
-use crate::display::Displayed;
 use crate::engine::RunResult;
 use crate::random::random_name;
-use crate::request::CellPath;
 use crate::run::{Captured, OutputEvent, Stream};
 use crate::spool::{Spool, Spooled};
 use crate::store::address;
@@ -107,37 +105,23 @@ impl Service {
         });
     }
 
-    /// Stores files that a run left; the path and the address of each that could be.
-    pub(super) fn store_files(
+    /// Stores what a run left and showed; the name and the address of each that could be.
+    pub(super) fn store_contents(
         &self,
         caller: &Caller,
-        contents: Vec<(CellPath, Spooled)>,
+        contents: Vec<(String, Spooled)>,
     ) -> Vec<(String, String)> {
+        if contents.is_empty() {
+            return Vec::new();
+        }
         let run = random_name();
-        let store = |(path, bytes): (CellPath, Spooled)| {
-            let name = format!("files/{path}");
+        let store = |(name, bytes): (String, Spooled)| {
             let is_stored = self.store.of(caller).insert(&run, &name, bytes);
-            is_stored.then(|| (path.to_string(), address(&run, &name)))
+            let address = is_stored.then(|| address(&run, &name))?;
+            Some((name, address))
         };
         self.expire_later();
         contents.into_iter().filter_map(store).collect()
-    }
-
-    /// Stores what a run showed and an answer does not hold whole, and says there where.
-    pub(super) fn store_displays(&self, caller: &Caller, displays: &mut [Displayed]) {
-        let run = random_name();
-        for (number, displayed) in (1..).zip(displays) {
-            if displayed.is_whole_text() {
-                continue;
-            }
-            let name = format!("display/{number}.{}", displayed.kind.extension());
-            let mut spool = Spool::default();
-            spool.add(&displayed.data);
-            let stored = spool.finish();
-            if stored.is_ok_and(|bytes| self.store_output(caller, &run, &name, bytes)) {
-                displayed.uri = Some(address(&run, &name));
-            }
-        }
     }
 
     /// Stores the streams whose text is over its budget.

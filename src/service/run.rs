@@ -120,15 +120,10 @@ impl Service {
                 if stores {
                     self.draw(&mut result).await;
                 }
-                let contents = result.changes.take_contents();
-                let mut output = RunOutput::of_result(&plan, result);
-                if stores {
-                    self.store_displays(&turn.caller, output.displays());
-                }
-                match contents.is_empty() {
-                    true => output,
-                    false => output.with_stored(&self.store_files(&turn.caller, contents)),
-                }
+                let mut contents = result.changes.take_contents();
+                let output = RunOutput::of_result(&plan, result);
+                contents.extend(output.shown_contents());
+                output.with_stored(&self.store_contents(&turn.caller, contents))
             }
             Err(error) => RunOutput::of_start_error(&plan, &error),
         };

@@ -23,6 +23,7 @@ mod mcp;
 mod mounts;
 mod network;
 mod order;
+mod owner;
 mod packages;
 mod proof;
 mod raw;

@@ -1,5 +1,7 @@
 //! Folders of the host that a caller grants, and the variables of its environment.
 
+mod owned;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 

@@ -247,7 +247,10 @@ fn answers(mut command: Command, probes: &[Probe]) -> (Option<i32>, Vec<String>)
 }
 
 fn cell() -> Vec<Rule> {
-    rules(Filter::Cell { grouped: true })
+    rules(Filter::Cell {
+        grouped: true,
+        writes_host: false,
+    })
 }
 
 fn sample(name: &str) -> &'static Sample {

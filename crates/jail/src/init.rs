@@ -33,7 +33,7 @@ use crate::codec;
 use crate::error::{ENGINE_STEP, Failed, step};
 use crate::policy::{Access, ENGINE, Policy};
 use crate::prestart::Runtime;
-use crate::spawner::Root;
+use crate::spawner::{Granted, Root};
 use crate::spec::{Missing, Status, Wall};
 use crate::sys::{self, Forked};
 use crate::wire;
@@ -56,15 +56,22 @@ pub struct Filters {
     pub init: Vec<libc::sock_filter>,
     /// Whether cgroups bound the cells; else they are pinned to processors.
     pub has_cgroups: bool,
+    /// Whether cells may write to folders of the host.
+    pub writes_host: bool,
 }
 
 impl Filters {
-    pub fn new(has_cgroups: bool) -> Self {
-        let grouped = has_cgroups;
+    /// For cells that get `mounts`.
+    pub fn new(has_cgroups: bool, mounts: &[Granted]) -> Self {
+        let writes_host = mounts.iter().any(|mount| mount.access == Access::Write);
         Self {
-            cell: seccomp::program(seccomp::Filter::Cell { grouped }),
+            cell: seccomp::program(seccomp::Filter::Cell {
+                grouped: has_cgroups,
+                writes_host,
+            }),
             init: seccomp::program(seccomp::Filter::Init),
             has_cgroups,
+            writes_host,
         }
     }
 }

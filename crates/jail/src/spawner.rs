@@ -8,6 +8,7 @@
 //! [`Policy`]: crate::policy::Policy
 
 mod handoff;
+mod idmap;
 pub mod masks;
 mod namespaces;
 mod root;
@@ -22,8 +23,9 @@ use rustix::net::RecvFlags;
 
 pub(crate) use self::handoff::Handoff;
 pub use self::handoff::ZygoteSpawner;
+use self::idmap::IdMapper;
 use self::root::Machine;
-pub use self::root::Root;
+pub use self::root::{Granted, Root};
 use crate::codec;
 use crate::error::{Failed, step};
 use crate::init::{self, CellFds, NewCell};
@@ -85,6 +87,8 @@ pub struct Spawner {
     /// One mount namespace for each slot: a cell starts with a copy of all it holds, and
     /// must not pay for the overlays of others. The first slot's is the root's own.
     mounts: HashMap<u32, OwnedFd>,
+    /// Lets cells be the owners of granted folders, where they have uids of their own.
+    owners: Option<IdMapper>,
     /// The slot whose namespaces we are in.
     inside: u32,
     /// What could not be had, for every cell to report.
@@ -156,6 +160,9 @@ impl Spawner {
                 self.enter_mounts(request.slot)
             })?;
             self.inside = request.slot;
+        }
+        if let Some(owners) = &mut self.owners {
+            owners.lay(&self.root, request.slot);
         }
         if let Err(errno) = self.root.lay_overlays(request.slot) {
             missing.push(Missing {

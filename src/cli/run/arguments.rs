@@ -87,7 +87,12 @@ pub struct Arguments {
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     memory: Option<String>,
     /// Let the program have this many processes and threads at a time [default: 128]
-    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        alias = "processes",
+        allow_negative_numbers = true
+    )]
     pids: Option<String>,
     /// Let the program use this many processors, as in 0.5 or 2 [default: 1.0]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]

@@ -4,10 +4,14 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use super::compat::Compat;
+use super::limits::LimitArguments;
 use crate::cli::RequirementArguments;
+use crate::config::Config;
 use crate::engine::Trust;
 use crate::language::Tiers;
-use crate::request::{Network, RequestError, parse_count, parse_duration, parse_size};
+use crate::request::{
+    Network, RequestError, parse_count, parse_duration, parse_size, parse_workspace,
+};
 use crate::service::Settings;
 
 #[derive(clap::Args)]
@@ -69,8 +73,13 @@ pub struct Arguments {
     /// Store at most this much of such output, and drop the oldest first [default: 512m]
     #[arg(long, value_name = "SIZE")]
     keep_output_size: Option<String>,
+    /// Show this folder to every program at /work, to be read; with :rw also to be written
+    #[arg(long, value_name = "DIR[:rw]")]
+    workspace: Option<String>,
     #[command(flatten)]
     requirement: RequirementArguments,
+    #[command(flatten)]
+    limits: LimitArguments,
 }
 
 impl Arguments {
@@ -101,6 +110,12 @@ impl Arguments {
             settings.retention.bytes = parse_size(bytes)?;
         }
         Ok(settings)
+    }
+
+    /// The configuration with what these arguments decide for this server.
+    pub fn apply(&self, config: Config) -> Result<Config, RequestError> {
+        let workspace = self.workspace.as_deref().map(parse_workspace);
+        config.for_server(self.limits.read()?, workspace.transpose()?)
     }
 
     fn trust(&self) -> Trust {

@@ -61,9 +61,7 @@ pub fn split(output: &RunOutput) -> (Map<String, Value>, Map<String, Value>) {
         }
         rest.insert(name, isolation);
     }
-    // That of an expression may well be an empty list.
-    let counts = |name: &str| name == "stdout" || name == "value";
-    facts.retain(|name, value| counts(name) || !is_nothing(name, value));
+    facts.retain(|name, value| name == "stdout" || !is_nothing(name, value));
     (facts, rest)
 }
 
@@ -74,6 +72,7 @@ fn own((name, value): (&String, &Value)) -> (String, Value) {
 fn is_nothing(name: &str, value: &Value) -> bool {
     match value {
         Value::Null => true,
+        _ if name == "value" => false,
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
         Value::Object(members) => members.is_empty(),

@@ -11,7 +11,7 @@ use crate::mcp::objects::Arguments;
 use crate::mcp::outputs;
 use crate::request::{
     AskedLimits, AskedPackages, CellPath, InputFile, Network, RequestError, RunRequest,
-    parse_duration,
+    parse_count, parse_cpus, parse_duration, parse_size,
 };
 use crate::run::Stdin;
 use crate::store::CallerOutputs;
@@ -28,8 +28,19 @@ pub struct BadArguments {
     pub hint: Option<String>,
 }
 
-const KNOWN: [&str; 9] = [
-    "code", "language", "args", "stdin", "files", "packages", "network", "servers", "timeout",
+const KNOWN: [&str; 12] = [
+    "code",
+    "language",
+    "args",
+    "stdin",
+    "files",
+    "packages",
+    "network",
+    "servers",
+    "timeout",
+    "memory",
+    "cpus",
+    "processes",
 ];
 
 impl Params {
@@ -57,7 +68,15 @@ impl Params {
         request = request.packages(packages(take("packages"))?).map_err(bad)?;
         let limits = AskedLimits {
             timeout: timeout(take("timeout"))?,
-            ..AskedLimits::default()
+            memory: amount("memory", "a size, as in \"2g\"", take("memory"), parse_size)?,
+            cpus: amount("cpus", "a number above zero", take("cpus"), parse_cpus)?,
+            tasks: amount(
+                "processes",
+                "a whole number above zero",
+                take("processes"),
+                parse_count,
+            )?,
+            output: None,
         };
         request = request.limits(limits).map_err(bad)?;
         request = request.network(network(take("network"))?);
@@ -168,6 +187,24 @@ fn timeout(value: Option<Value>) -> Result<Option<Duration>, BadArguments> {
         Some(Value::String(text)) => parse_duration(&text).map(Some).map_err(|_| wrong()),
         Some(_) => Err(wrong()),
     }
+}
+
+/// A limit: a number, or a text as the command line takes it.
+fn amount<T>(
+    name: &str,
+    expected: &str,
+    value: Option<Value>,
+    parse: impl Fn(&str) -> Result<T, RequestError>,
+) -> Result<Option<T>, BadArguments> {
+    let text = match value {
+        None => return Ok(None),
+        // Never with an exponent, which the command line does not take.
+        Some(Value::Number(number)) => number.as_f64().map(|number| number.to_string()),
+        Some(Value::String(text)) => Some(text),
+        Some(_) => None,
+    };
+    let parsed = text.and_then(|text| parse(&text).ok());
+    parsed.map(Some).ok_or_else(|| must_be(name, expected))
 }
 
 fn files(value: Option<Value>, outputs: CallerOutputs<'_>) -> Result<Vec<InputFile>, BadArguments> {

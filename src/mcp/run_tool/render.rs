@@ -53,6 +53,17 @@ pub fn render_as(
     ])
 }
 
+/// Where the content of a file can be read, if it is stored.
+fn file_link(file: &FileOutput) -> Option<Value> {
+    Some(json!({
+        "type": "resource_link",
+        "uri": file.uri.as_ref()?,
+        "name": file.name,
+        "mimeType": file.media_type,
+        "size": file.size,
+    }))
+}
+
 /// What the pictures of one answer may have together, in bytes.
 const MOST_PICTURES: usize = 4 << 20;
 
@@ -66,17 +77,6 @@ fn pictures(output: &RunOutput) -> Vec<Value> {
     let all = output.displays.iter().chain(&output.saved);
     let all = all.filter_map(Displayed::picture);
     all.map_while(block).collect()
-}
-
-/// Where the content of a file can be read, if it is stored.
-fn file_link(file: &FileOutput) -> Option<Value> {
-    Some(json!({
-        "type": "resource_link",
-        "uri": file.uri.as_ref()?,
-        "name": file.name,
-        "mimeType": file.media_type,
-        "size": file.size,
-    }))
 }
 
 /// Where the whole of a stream can be read.
@@ -174,7 +174,6 @@ fn text(output: &RunOutput, links: &[Link]) -> String {
             "The program printed a picture: {kind}, {bytes} bytes"
         ));
     }
-    notes.extend(display::summary(&output.displays));
     notes.extend(output.files.iter().map(|file| {
         let (name, bytes) = (&file.name, bytes(file.size));
         match &file.uri {
@@ -182,6 +181,7 @@ fn text(output: &RunOutput, links: &[Link]) -> String {
             None => format!("left {name}, {bytes}: more than is kept"),
         }
     }));
+    notes.extend(display::summary(&output.displays));
     notes.extend(output.refusals(Surface::Mcp));
     notes.extend(output.notes.iter().cloned());
     if let Some(link) = links.first() {

@@ -78,7 +78,7 @@ fn mount_granted(root: &Root) -> io::Result<()> {
             // Just mounted, and nobody else's yet.
             std::fs::create_dir_all(&mount.target)?;
         }
-        mount_bind_recursive(Path::new("/host").join(&mount.name), &mount.target)?;
+        mount_bind_recursive(mount.source(), &mount.target)?;
     }
     Ok(())
 }

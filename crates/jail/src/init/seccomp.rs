@@ -27,7 +27,9 @@ pub enum Filter {
     ///
     /// `grouped` says whether cgroups bound the cell. Without them some calls are away:
     /// those for memory that no process maps, and the one that undoes the pinning to processors.
-    Cell { grouped: bool },
+    ///
+    /// `writes_host` says whether it may write to a folder of the host, where no file may get a set-user-id bit.
+    Cell { grouped: bool, writes_host: bool },
     /// Our pid 1, which only waits, reports and exits.
     Init,
 }
@@ -47,8 +49,20 @@ pub fn install(program: &[sock_filter]) -> io::Result<()> {
 /// The rows that decide for `filter`; each system call is named in at most one of them.
 pub fn rules(filter: Filter) -> Vec<Rule> {
     match filter {
-        Filter::Cell { grouped: true } => [table::CELL, table::GROUPED].concat(),
-        Filter::Cell { grouped: false } => [table::CELL, table::UNGROUPED].concat(),
+        Filter::Cell {
+            grouped,
+            writes_host,
+        } => {
+            let memory = match grouped {
+                true => table::GROUPED,
+                false => table::UNGROUPED,
+            };
+            let files = match writes_host {
+                true => table::HOST_FILES,
+                false => table::OWN_FILES,
+            };
+            [table::CELL, memory, files].concat()
+        }
         Filter::Init => table::INIT.to_vec(),
     }
 }

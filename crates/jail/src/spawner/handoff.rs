@@ -15,6 +15,7 @@ use std::path::Path;
 use rustix::mount::mount_bind_recursive;
 use rustix::pipe::{PipeFlags, pipe_with};
 
+use super::idmap::IdMapper;
 use super::masks::Mask;
 use super::root::{Granted, Root, Shown};
 use super::{Spawner, give_up};
@@ -114,6 +115,8 @@ pub(crate) struct Handoff {
     alive: Inherited,
     /// The network namespace of the first slot, which we are in.
     network: Option<Inherited>,
+    /// Who maps the owners of granted folders.
+    owners: Option<Inherited>,
     /// Whether the first slot has its overlays.
     has_overlays: bool,
     has_range: bool,
@@ -132,6 +135,7 @@ fields!(Handoff {
     lifeline,
     alive,
     network,
+    owners,
     has_overlays,
     has_range,
     has_cgroups,
@@ -154,12 +158,14 @@ impl Handoff {
     fn new(spawner: &Spawner, control: &OwnedFd) -> io::Result<Self> {
         let root = &spawner.root;
         let leave = |fd: &OwnedFd| Inherited::leave(fd, ABOVE_STREAMS);
+        let owners = spawner.owners.as_ref().map(IdMapper::socket);
         Ok(Self {
             control: leave(control)?,
             host_proc: leave(&root.host_proc)?,
             lifeline: leave(&root.lifeline)?,
             alive: leave(&root.alive)?,
             network: spawner.networks.get(&0).map(leave).transpose()?,
+            owners: owners.map(leave).transpose()?,
             has_overlays: root.overlaid.get(&0).is_some_and(Result::is_ok),
             has_range: spawner.has_range,
             has_cgroups: spawner.filters.has_cgroups,
@@ -175,6 +181,7 @@ impl Handoff {
     /// Goes on as the spawner that was handed over.
     pub fn take(self) -> io::Result<ZygoteSpawner> {
         let network = self.network.map(Inherited::take).transpose()?;
+        let filters = Filters::new(self.has_cgroups, &self.mounts);
         let root = Root {
             at: Path::new("/"),
             host_proc: self.host_proc.take()?,
@@ -198,10 +205,15 @@ impl Handoff {
             hooks: None,
             runtime: None,
             root,
-            filters: Filters::new(self.has_cgroups),
+            filters,
             has_range: self.has_range,
             networks: network.map(|network| (0, network)).into_iter().collect(),
             mounts: HashMap::new(),
+            owners: self
+                .owners
+                .map(Inherited::take)
+                .transpose()?
+                .map(Into::into),
             inside: 0,
             missing: self.missing,
         };
@@ -246,14 +258,15 @@ impl Handoff {
     pub fn example() -> Self {
         use crate::policy::Access;
         use crate::spec::Wall;
-        let [control, host_proc, lifeline, alive, network] =
-            [3, 4, 5, 6, 7].map(Inherited::example);
+        let [control, host_proc, lifeline, alive, network, owners] =
+            [3, 4, 5, 6, 7, 8].map(Inherited::example);
         Self {
             control,
             host_proc,
             lifeline,
             alive,
             network: Some(network),
+            owners: Some(owners),
             has_overlays: true,
             has_range: true,
             has_cgroups: false,

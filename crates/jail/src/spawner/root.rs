@@ -32,7 +32,7 @@ use rustix::mount::{
 use self::fill::Filled;
 pub use self::proc_files::Machine;
 use self::trees::Opened;
-pub use self::trees::open_trees;
+pub use self::trees::{attributes, open_trees};
 use super::masks::{self, Mask};
 use super::setup_child::SetupChild;
 use crate::error::{Failed, step};
@@ -81,6 +81,11 @@ pub struct Granted {
 }
 
 impl Granted {
+    /// Where it is in the root, outside of what cells see.
+    pub fn source(&self) -> PathBuf {
+        Path::new("/host").join(&self.name)
+    }
+
     /// Its path as a program sees it.
     pub fn path(&self) -> PathBuf {
         let path = self.target.strip_prefix("/cell").unwrap_or(&self.target);
@@ -107,6 +112,11 @@ pub struct Building {
 }
 
 impl Building {
+    /// The granted folders in it.
+    pub fn mounts(&self) -> &[Granted] {
+        &self.root.mounts
+    }
+
     /// Moves this process into the root for good, and into a network namespace of
     /// its own, which is the second answer.
     pub fn finish(self) -> Result<(Root, io::Result<OwnedFd>), Failed> {
@@ -232,6 +242,11 @@ impl Root {
                 let _ = unmount(overlay, UnmountFlags::DETACH);
             }
         }
+    }
+
+    /// Lays another mount of a granted folder over it, in the mount namespace that we are in.
+    pub fn cover(&self, granted: &Granted, tree: &OwnedFd) -> io::Result<()> {
+        fill::attach(tree, &granted.source())
     }
 
     /// Opens the mount namespace that we are in.

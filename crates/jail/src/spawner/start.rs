@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::net::RecvFlags;
 use rustix::process::{DumpableBehavior, Gid, PidfdFlags, Signal, Uid, pidfd_open};
 
+use super::idmap::IdMapper;
 use super::root::{self, Root};
 use super::setup_child::SetupChild;
 use super::{MOVED, SWEEPING, Spawner, sweeper};
@@ -53,6 +54,7 @@ impl Spawner {
         // else happens with those of an unused uid. Host uid 0 never enters a
         // namespace that code of strangers lives in.
         let mut trees = None;
+        let mut owners = None;
         let proc = host_proc.as_fd();
         let child = match spec.uid_base {
             Some(base) => {
@@ -63,6 +65,8 @@ impl Spawner {
                     Err(error) if error.raw_os_error() == Some(libc::EPERM) => None,
                     opened => Some(step("opening the visible folders", || opened)?),
                 };
+                // Where that is impossible the folders are shown as they are.
+                owners = IdMapper::start(&spec.view.mounts, proc, base).unwrap_or_default();
                 step("dropping root", || drop_root(base))?;
                 child
             }
@@ -84,7 +88,7 @@ impl Spawner {
         })?;
         let building = Root::begin(&spec, trees, host_proc, child)?;
         // While the child makes the network namespace.
-        let filters = Filters::new(spec.has_cgroups);
+        let filters = Filters::new(spec.has_cgroups, building.mounts());
         let (root, network) = building.finish()?;
         // We are away from the host's network ourselves; the first slot has the same.
         let mut networks = HashMap::new();
@@ -103,6 +107,7 @@ impl Spawner {
             has_range: spec.uid_base.is_some(),
             networks,
             mounts: HashMap::new(),
+            owners,
             inside: 0,
             missing,
         };

@@ -50,19 +50,35 @@ pub fn loopback_up(socket: BorrowedFd<'_>) -> io::Result<OwnedFd> {
 /// Puts the mount behind `tree` under `attributes` (`MOUNT_ATTR_*`), alone or with
 /// all below it.
 pub fn restrict_mount(tree: BorrowedFd<'_>, attributes: u64, all: bool) -> io::Result<()> {
-    #[repr(C)]
-    #[derive(Default)]
-    struct MountAttr {
-        attr_set: u64,
-        attr_clr: u64,
-        propagation: u64,
-        userns_fd: u64,
-    }
     let attr = MountAttr {
         attr_set: attributes,
         propagation: libc::MS_PRIVATE,
         ..MountAttr::default()
     };
+    mount_setattr(tree, &attr, all)
+}
+
+/// Maps the ids of files in the detached mount behind `tree`, and in all below it, as `namespace` does.
+pub fn map_mount(tree: BorrowedFd<'_>, namespace: BorrowedFd<'_>) -> io::Result<()> {
+    let attr = MountAttr {
+        attr_set: libc::MOUNT_ATTR_IDMAP,
+        userns_fd: namespace.as_raw_fd() as u64,
+        ..MountAttr::default()
+    };
+    mount_setattr(tree, &attr, true)
+}
+
+/// The kernel's `struct mount_attr`.
+#[repr(C)]
+#[derive(Default)]
+struct MountAttr {
+    attr_set: u64,
+    attr_clr: u64,
+    propagation: u64,
+    userns_fd: u64,
+}
+
+fn mount_setattr(tree: BorrowedFd<'_>, attr: &MountAttr, all: bool) -> io::Result<()> {
     let flags = libc::AT_EMPTY_PATH | if all { libc::AT_RECURSIVE } else { 0 };
     // SAFETY: the path is an empty C string, `attr` outlives the call, its size is given.
     let ret = unsafe {
@@ -71,7 +87,7 @@ pub fn restrict_mount(tree: BorrowedFd<'_>, attributes: u64, all: bool) -> io::R
             tree.as_raw_fd(),
             c"".as_ptr(),
             flags,
-            &raw const attr,
+            attr as *const MountAttr,
             size_of::<MountAttr>(),
         )
     };

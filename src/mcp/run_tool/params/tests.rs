@@ -67,6 +67,38 @@ fn a_timeout_is_a_number_above_zero() {
 }
 
 #[test]
+fn limits_are_numbers_or_texts_as_on_the_command_line() {
+    let asked = |arguments: Value| *read(arguments).unwrap().request.asked_limits();
+    let limits = asked(json!({ "code": "x", "memory": "2g", "cpus": 1.5, "processes": 7 }));
+    assert_eq!(limits.memory, Some(2 << 30));
+    assert_eq!((limits.cpus, limits.tasks), (Some(1.5), Some(7)));
+    let limits = asked(json!({ "code": "x", "memory": 1 << 20, "cpus": "2", "processes": "7" }));
+    assert_eq!(limits.memory, Some(1 << 20));
+    assert_eq!((limits.cpus, limits.tasks), (Some(2.0), Some(7)));
+    let limits = asked(json!({ "code": "x", "memory": 1e300, "processes": 1e18 }));
+    assert_eq!(
+        (limits.memory, limits.tasks),
+        (Some(u64::MAX), Some(u32::MAX))
+    );
+    for (key, expected) in [
+        ("memory", "a size, as in \"2g\""),
+        ("cpus", "a number above zero"),
+        ("processes", "a whole number above zero"),
+    ] {
+        for bad in [json!(0), json!(-1), json!("much"), json!(true), json!({})] {
+            assert_eq!(
+                message(json!({ "code": "x", key: bad })),
+                format!("`{key}` must be {expected}")
+            );
+        }
+    }
+    assert_eq!(
+        message(json!({ "code": "x", "processes": 1.5 })),
+        "`processes` must be a whole number above zero"
+    );
+}
+
+#[test]
 fn files_are_text_or_base64_or_an_earlier_output_and_stay_in_the_workspace() {
     let good = json!({ "code": "x", "files": { "a.txt": "text", "b.bin": { "base64": "/wA=" } } });
     assert!(read(good).is_ok());

@@ -14,13 +14,20 @@ mod opinions;
 
 use opinions::{native, oracle, run};
 
-const CELL: Filter = Filter::Cell { grouped: true };
-const FILTERS: [Filter; 3] = [CELL, Filter::Cell { grouped: false }, Filter::Init];
+const CELL: Filter = cell(true, false);
+const FILTERS: [Filter; 4] = [CELL, cell(false, false), cell(true, true), Filter::Init];
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 const KILL: u32 = libc::SECCOMP_RET_KILL_PROCESS;
 const X32: u32 = 0x4000_0000;
 /// The newest call the table knows; a newer one goes into a row before it comes here.
 const NEWEST: i64 = numbers::SYS_listns;
+
+const fn cell(grouped: bool, writes_host: bool) -> Filter {
+    Filter::Cell {
+        grouped,
+        writes_host,
+    }
+}
 
 #[test]
 fn every_number_gets_exactly_the_verdict_of_its_row() {
@@ -95,10 +102,8 @@ fn every_number_of_the_architecture_is_in_exactly_one_row() {
     #[cfg(target_arch = "aarch64")]
     let free = |nr| (244..260).contains(&nr) || (295..424).contains(&nr);
 
-    for grouped in [true, false] {
-        let mut named: Vec<_> = calls(&rules(Filter::Cell { grouped }))
-            .map(|(_, nr)| nr)
-            .collect();
+    for filter in [CELL, cell(false, false), cell(true, true)] {
+        let mut named: Vec<_> = calls(&rules(filter)).map(|(_, nr)| nr).collect();
         named.sort_unstable();
         let all: Vec<_> = (0..=NEWEST).filter(|&nr| !free(nr)).collect();
         assert_eq!(named, all);
@@ -200,10 +205,26 @@ fn the_promised_calls_come_out_as_promised() {
     }
     assert_eq!(CLONE_NEW, 0x7e02_0080);
 
-    let uncharged = native(&super::program(Filter::Cell { grouped: false }));
+    let uncharged = native(&super::program(cell(false, false)));
     for nr in [libc::SYS_memfd_create, libc::SYS_shmget] {
         assert_eq!(run(&program, ARCH, nr as u32, [0; 6]), ALLOW);
         assert_eq!(run(&uncharged, ARCH, nr as u32, [0; 6]), errno(ENOSYS));
+    }
+    let writing = native(&super::program(cell(true, true)));
+    for (nr, args) in [
+        (numbers::SYS_fchmod, [3, 0o4755, 0, 0]),
+        (numbers::SYS_fchmodat, [3, 0, 0o2755, 0]),
+        (numbers::SYS_fchmodat2, [3, 0, 0o6755, 0]),
+        (numbers::SYS_mknodat, [3, 0, 0o104755, 0]),
+        (numbers::SYS_openat, [3, 0, libc::O_CREAT as u64, 0o4755]),
+    ] {
+        let [a, b, c, d] = args;
+        let call = |program| run(program, ARCH, nr as u32, [a, b, c, d, 0, 0]);
+        assert_eq!((call(&program), call(&writing)), (ALLOW, errno(EPERM)));
+        // Control: without the bits.
+        let [a, b, c, d] = args.map(|arg| arg & !0o6000);
+        let plain = run(&writing, ARCH, nr as u32, [a, b, c, d, 0, 0]);
+        assert_eq!(plain, ALLOW, "call {nr}");
     }
 }
 

@@ -39,7 +39,7 @@ pub fn fill(
         flags,
         c"mode=0755,size=1m,nr_inodes=256",
     )?;
-    for folder in ["etc", "dev/shm", "proc", "tmp", "workspace", "opt"] {
+    for folder in ["etc/fonts", "dev/shm", "proc", "tmp", "workspace", "opt"] {
         fs::create_dir_all(Path::new("cell").join(folder))?;
     }
     for (path, target) in links {
@@ -136,7 +136,7 @@ fn check_null(tree: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-fn attach(tree: &OwnedFd, target: &Path) -> io::Result<()> {
+pub fn attach(tree: &OwnedFd, target: &Path) -> io::Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
     Ok(move_mount(tree, "", CWD, target, flags)?)
 }
@@ -169,11 +169,29 @@ fn write_etc() -> io::Result<()> {
             "passwd: files\ngroup: files\nhosts: files dns\n",
         ),
         ("resolv.conf", ""),
+        ("fonts/fonts.conf", FONTS),
     ] {
         fs::write(root.join(name), text)?;
     }
     Ok(())
 }
+
+/// Which fonts there are, and where a cell keeps its list of them: fontconfig complains to a program's stderr without such a
+/// file. The host's own may name folders that a cell does not have.
+const FONTS: &str = r#"<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd">
+<fontconfig>
+  <dir>/usr/share/fonts</dir>
+  <dir>/usr/local/share/fonts</dir>
+  <dir prefix="xdg">fonts</dir>
+  <cachedir prefix="xdg">fontconfig</cachedir>
+  <include ignore_missing="yes">/usr/share/fontconfig/conf.avail/30-metric-aliases.conf</include>
+  <include ignore_missing="yes">/usr/share/fontconfig/conf.avail/45-latin.conf</include>
+  <include ignore_missing="yes">/usr/share/fontconfig/conf.avail/49-sansserif.conf</include>
+  <include ignore_missing="yes">/usr/share/fontconfig/conf.avail/60-latin.conf</include>
+  <include ignore_missing="yes">/usr/share/fontconfig/conf.avail/65-nonlatin.conf</include>
+</fontconfig>
+"#;
 
 fn inside(path: &Path) -> PathBuf {
     Path::new("cell").join(relative(path))

@@ -75,12 +75,8 @@ pub fn open_trees(view: &View) -> io::Result<Vec<Opened>> {
         let _ = open(&own, TREE, Role::Engine);
     }
     for mount in &view.mounts {
-        let attributes = match mount.access {
-            Access::ReadOnly => TREE,
-            Access::Write => GRANTED,
-        };
         let role = Role::Granted(mount.cell.clone(), mount.access);
-        open(&mount.host, attributes, role)?;
+        open(&mount.host, attributes(mount.access), role)?;
     }
     open(Path::new("/dev/null"), DEVICE, Role::Mask)?;
     for name in DEVICES {
@@ -92,6 +88,14 @@ pub fn open_trees(view: &View) -> io::Result<Vec<Opened>> {
         }
     }
     Ok(opened)
+}
+
+/// What a granted folder is mounted under.
+pub fn attributes(access: Access) -> u64 {
+    match access {
+        Access::ReadOnly => TREE,
+        Access::Write => GRANTED,
+    }
 }
 
 /// A copy of the mount at `path` and of all below it, under `attributes`.
