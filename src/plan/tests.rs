@@ -90,6 +90,7 @@ fn a_plan_is_printed_whole_but_for_the_contents_of_files() {
             "HOME": "/workspace/.home",
             "LANG": "snake",
             "LD_LIBRARY_PATH": "/opt/snake/lib",
+            "OMP_NUM_THREADS": "1",
             "PATH": "/opt/snake/bin:/usr/local/bin:/usr/bin:/bin",
             "SNAKE": "2",
             "TMPDIR": "/tmp",

@@ -175,6 +175,7 @@ fn a_program_sees_the_documented_variables_and_no_others() {
                 "PATH": "/usr/local/bin:/usr/bin:/bin",
                 "HOME": "/workspace/.home",
                 "LANG": "C.UTF-8",
+                "OMP_NUM_THREADS": "1",
                 "TMPDIR": "/tmp",
                 "GIVEN": "a=b c",
             });
