@@ -169,6 +169,7 @@ fn what_is_asked_for_is_given_within_its_bounds_and_a_change_is_told() {
 
     assert_eq!(plan.launch.timeout, Duration::from_secs(600));
     assert_eq!(plan.launch.output_limit, 1000);
+    assert_eq!(plan.launch.env["OMP_NUM_THREADS"], "3");
     let limits = Limits {
         memory: 64 << 20,
         tasks: 4096,

@@ -235,3 +235,19 @@ fn a_user_whom_nobody_knows_needs_no_home() {
         assert_eq!(answer.whole(), (Some(0), inside, String::new()));
     }
 }
+
+#[test]
+fn fontconfig_has_its_file_and_fonts_and_says_nothing() {
+    if !has("fc-match") {
+        return;
+    }
+    for hotcell in everyone() {
+        let answer = hotcell.run(&["-l", "sh", "-c", "fc-match sans && fc-list | head -n 1"]);
+        assert_eq!((answer.code, answer.err()), (Some(0), String::new()));
+        assert!(!answer.out().is_empty());
+        // Control: without the file it complains.
+        let code = "FONTCONFIG_FILE=/none fc-match sans";
+        let without = hotcell.run(&["-l", "sh", "-c", code]);
+        assert!(without.err().contains("Fontconfig"), "{}", without.err());
+    }
+}
