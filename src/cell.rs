@@ -3,6 +3,7 @@
 //!
 //! The jail is the one provider so far. What runs in a cell, and why, is not known here.
 
+mod changes;
 mod error;
 mod isolation;
 mod jail;
@@ -15,10 +16,11 @@ mod workspace;
 pub use ::jail::cgroup::Usage;
 pub use ::jail::{Exit, Limits, Mount, Tree, View, Zygote};
 
+pub use changes::{ChangedContent, ChangedFile, Changes, WantedChanges, changes};
 pub use error::CellError;
 pub use isolation::{Isolation, Level, Requirement, WallReport};
 pub use jail::{JailProvider, Trust, Warming};
 pub use launch::{Launch, Loopback, Prestart};
 pub use provider::{Boxed, Cell, Event, Provider, Start};
 pub use streams::Streams;
-pub use workspace::PlaceError;
+pub use workspace::{PlaceError, replace_file};

@@ -20,8 +20,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 pub use definition::{
-    Binding, Compile, Definition, DefinitionError, Ecosystem, Install, Installer, Packages, Piece,
-    Platform, Problem, Rule, Tier, Warm, Way, Word,
+    Binding, Compile, Definition, DefinitionError, Display, Ecosystem, Install, Installer,
+    Packages, Piece, Platform, Problem, Rule, Tier, Wants, Warm, Way, Word,
 };
 pub use detect::{By, Chosen, unfence};
 pub use failure::{Cause, Diagnosis, Failure};

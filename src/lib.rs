@@ -17,6 +17,7 @@
 //! - [`egress`] is a sandbox's egress proxy, to the hosts that were granted.
 //! - [`loopback`] answers a program at ports of its own loopback: one bounded listener for all.
 //! - [`run`] watches one program in a cell: deadline, output, outcome.
+//! - [`display`] is what a program shows beside its output: pictures, and the value of its last expression.
 //! - [`compile`] builds a program before it runs, in cells too, and keeps what it built.
 //! - [`packages`] finds out which packages a program needs and installs them, in cells too.
 //! - [`output`] is a result as the world sees it, [`error_kind`] the words for what went wrong, and [`hint`] what to do about it.
@@ -99,6 +100,7 @@ pub mod cell;
 pub mod cli;
 pub mod compile;
 pub mod config;
+pub mod display;
 pub mod doctor;
 pub mod egress;
 pub mod engine;
@@ -109,6 +111,7 @@ pub mod language;
 pub mod log;
 pub mod loopback;
 pub mod mcp;
+pub mod media_type;
 pub mod output;
 pub mod packages;
 pub mod plan;
@@ -119,6 +122,7 @@ pub mod run;
 pub mod runtimes;
 pub mod secret;
 pub mod service;
+pub mod spool;
 pub mod store;
 pub mod upstream;
 

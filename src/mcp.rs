@@ -43,7 +43,7 @@ pub use era::{Era, LEGACY, MODERN, Revision, SUPPORTED, Transport, VERSION_KEY};
 pub use languages::Languages;
 pub use message::{Fault, Id, Message, Request, is_batch, parse, parse_batch};
 pub use objects::{Answer, Arguments, Boxed, Catalog, Prompt, Resource, Tool};
-pub use outputs::{Outputs, uri as output_uri};
+pub use outputs::Outputs;
 pub use run_tool::{RunTool, folders, head_and_tail};
 pub use server::{Identity, Peer, Reply, Server};
 pub use session::Session;

@@ -13,13 +13,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::cell::Isolation;
+use crate::display::Displayed;
 use crate::egress;
 use crate::error_kind::ErrorKind;
 use crate::hint::{Hint, Surface};
 use crate::language::{By, Problem};
 use crate::plan::RunPlan;
+use crate::spool::{Spool, Spooled};
 
 pub use verdict::Verdict;
 
@@ -51,9 +54,18 @@ pub struct RunOutput {
     pub signal: Option<String>,
     pub stdout: String,
     pub stderr: String,
+    /// The files that it left in its workspace, new or changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileOutput>,
     /// What it printed, if that is a picture and not text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageOutput>,
+    /// What its last expression came to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
+    /// What it showed, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub displays: Vec<Displayed>,
     /// Which streams were cut, and how many bytes they had in all.
     pub truncated: BTreeMap<&'static str, u64>,
     pub error: Option<ErrorOutput>,
@@ -138,6 +150,21 @@ impl ErrorOutput {
 }
 
 #[derive(Debug, Serialize)]
+pub struct FileOutput {
+    /// Its path in the workspace.
+    pub name: String,
+    pub size: u64,
+    #[serde(rename = "type")]
+    pub media_type: &'static str,
+    /// Of its content, if that was brought back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// Where its content can be read, if it is stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uri: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
 pub struct ImageOutput {
     pub mime_type: &'static str,
     pub bytes: usize,
@@ -212,6 +239,33 @@ impl Unworded {
         output
     }
 
+    /// What it showed that is no text, each with its name as part of a run.
+    pub fn shown_contents(&self) -> Vec<(String, Spooled)> {
+        let numbered = self.output.displays.iter().enumerate();
+        let others = numbered.filter(|(_, it)| it.text.is_none());
+        let content = |(at, it): (usize, &Displayed)| {
+            let mut spool = Spool::default();
+            spool.add(&it.data);
+            Some((display_name(at, it), spool.finish().ok()?))
+        };
+        others.filter_map(content).collect()
+    }
+
+    /// The same with the addresses of what is stored of it, by name.
+    pub fn with_stored(mut self, stored: &[(String, String)]) -> Self {
+        let address = |name: String| {
+            let found = stored.iter().find(|(other, _)| *other == name);
+            found.map(|(_, address)| address.clone())
+        };
+        for file in &mut self.output.files {
+            file.uri = address(format!("files/{}", file.name));
+        }
+        for (at, displayed) in self.output.displays.iter_mut().enumerate() {
+            displayed.uri = address(display_name(at, displayed));
+        }
+        self
+    }
+
     /// The same with the version of its runtime.
     pub fn with_version(mut self, version: Option<String>) -> Self {
         if let Some(runtime) = &mut self.output.runtime {
@@ -219,6 +273,10 @@ impl Unworded {
         }
         self
     }
+}
+
+fn display_name(at: usize, displayed: &Displayed) -> String {
+    format!("display/{}.{}", at + 1, displayed.kind.extension())
 }
 
 impl RunOutput {
@@ -246,7 +304,10 @@ impl RunOutput {
             signal: None,
             stdout: String::new(),
             stderr: String::new(),
+            files: Vec::new(),
             image: None,
+            value: None,
+            displays: Vec::new(),
             truncated: BTreeMap::new(),
             error: None,
             language: plan.map(|plan| plan.language.to_string()),

@@ -4,6 +4,7 @@
 
 mod binding;
 mod build;
+mod display;
 mod limits;
 mod network;
 mod packages;
@@ -16,7 +17,7 @@ use std::path::Path;
 
 use jail::{Limits, Mount, Tree};
 
-use crate::cell::Launch;
+use crate::cell::{Launch, WantedChanges};
 use crate::egress::Egress;
 use crate::language::{By, Definition, Failure, LanguageId, Runtime};
 use crate::packages::{PackagePlan, Wishes};
@@ -82,6 +83,8 @@ pub struct UpstreamInputs {
     pub has_any: bool,
 }
 
+/// In the workspace.
+const HOME: &str = ".home";
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Plans a run. The only things that can still be wrong are a file of the request
@@ -145,10 +148,15 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         .links(root_links)
         .limits(settled.limits)
         .timeout(settled.timeout)
-        .output_limit(settled.output);
+        .output_limit(settled.output)
+        .changes(WantedChanges {
+            contents: parts.wants_files,
+            except: not_its_own(),
+        });
 
     let binding = definition.binding.as_ref();
     let binding = binding.filter(|_| !upstream.names.is_empty());
+    let shows = display::wants(definition, runtime, &parts.code, parts.showing);
     launch.prestart = Program {
         definition,
         runtime,
@@ -159,6 +167,7 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         has_network: inputs.egress.is_some(),
         has_packages: packages.wishes.is_some(),
         binding,
+        display: shows.map(|(display, _)| display),
     }
     .prestart(&launch, defaults, upstream.has_any);
 
@@ -180,6 +189,9 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         }
         _ => Vec::new(),
     };
+    if let Some((display, wants)) = shows {
+        launch = display::equip(launch, display, wants, &file);
+    }
     let packages = packages.wishes.zip(how).map(|(wishes, how)| PackagePlan {
         language: definition.id.clone(),
         runtime: runtime.clone(),
@@ -203,6 +215,13 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         most: defaults.most(),
         notes: settled.notes.into_iter().chain(notes).collect(),
     })
+}
+
+/// What a runtime, a compiler or the embedded translator leaves in the workspace, and not the program.
+fn not_its_own() -> Vec<CellPath> {
+    let names = [HOME, BUILD_FOLDER, ".main.cjs", ".main.mjs"];
+    let path = |name| CellPath::parse(name).expect("a plain path");
+    names.into_iter().map(path).collect()
 }
 
 /// What the runtime and its tools need of the host.
@@ -304,7 +323,7 @@ fn base_environment(runtime: &Runtime) -> BTreeMap<String, String> {
         .filter_map(|(_, program)| Path::new(program).parent()?.to_str());
     let path: Vec<&str> = folders.chain([PATH]).collect();
     let mut env = BTreeMap::from([
-        ("HOME".to_owned(), "/workspace/.home".to_owned()),
+        ("HOME".to_owned(), format!("/workspace/{HOME}")),
         ("LANG".to_owned(), "C.UTF-8".to_owned()),
         ("PATH".to_owned(), path.join(":")),
         ("TMPDIR".to_owned(), "/tmp".to_owned()),

@@ -10,6 +10,7 @@ mod limits;
 mod mount;
 mod network;
 mod packages;
+mod showing;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -28,6 +29,7 @@ pub use limits::{
 pub use mount::{add_mounts, check_mount, overlap, parse_mount, parse_workspace};
 pub use network::{BadGrant, BadHost, Host, Name, Network, Pattern, Target, USUAL_PORTS};
 pub use packages::AskedPackages;
+pub use showing::Showing;
 
 /// One program to run, with its surroundings.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +47,8 @@ pub struct RunRequest {
     network: Network,
     servers: Option<Vec<String>>,
     mounts: Vec<Mount>,
+    wants_files: bool,
+    showing: Showing,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -145,6 +149,8 @@ impl RunRequest {
             network: Network::None,
             servers: None,
             mounts: Vec::new(),
+            wants_files: false,
+            showing: Showing::Nothing,
         })
     }
 
@@ -230,6 +236,12 @@ impl RunRequest {
         Ok(self)
     }
 
+    /// What it shows is wanted, beside what it prints.
+    pub fn showing(mut self, showing: Showing) -> Self {
+        self.showing = showing;
+        self
+    }
+
     /// Nothing is fetched for this program.
     pub fn offline(mut self, offline: bool) -> Self {
         self.offline = offline;
@@ -264,6 +276,12 @@ impl RunRequest {
     pub fn mounts(mut self, mounts: impl IntoIterator<Item = Mount>) -> Result<Self, RequestError> {
         add_mounts(&mut self.mounts, mounts)?;
         Ok(self)
+    }
+
+    /// Has the contents of the files brought back that the program leaves, and not only their names.
+    pub fn wants_files(mut self, wants: bool) -> Self {
+        self.wants_files = wants;
+        self
     }
 
     pub fn asked_servers(&self) -> Option<&[String]> {
@@ -308,6 +326,8 @@ impl RunRequest {
             env,
             files,
             mounts,
+            wants_files,
+            showing,
             ..
         } = self;
         Parts {
@@ -316,6 +336,8 @@ impl RunRequest {
             env,
             files,
             mounts,
+            wants_files,
+            showing,
         }
     }
 
@@ -345,6 +367,8 @@ pub(crate) struct Parts {
     pub env: BTreeMap<String, String>,
     pub files: Vec<InputFile>,
     pub mounts: Vec<Mount>,
+    pub wants_files: bool,
+    pub showing: Showing,
 }
 
 /// Without the byte order mark that some editors put at the start of a file.

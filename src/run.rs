@@ -6,6 +6,7 @@
 mod capture;
 mod outcome;
 mod output;
+mod picture;
 mod watch;
 
 use std::future::Future;
@@ -14,14 +15,14 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 use crate::caller::Caller;
-use crate::cell::{Cell, CellError, Isolation, Launch, Provider, Requirement, Start};
+use crate::cell::{Cell, CellError, Changes, Isolation, Launch, Provider, Requirement, Start};
 use crate::loopback::Serving;
 use crate::request::InputFile;
 
 use output::{Output, Task, feed};
 use watch::{End, Watch};
 
-pub use capture::{Captured, OutputEvent, Stream, picture_kind};
+pub use capture::{Captured, OutputEvent, Stream};
 pub use outcome::{Outcome, Spent};
 
 /// How a program ended, and what is left of it.
@@ -37,8 +38,12 @@ pub struct Ended {
     pub isolation: Isolation,
     /// The files that the launch wanted back.
     pub collected: Vec<InputFile>,
+    /// The files with what it shows, if they could be read.
+    pub shown: Option<Vec<InputFile>>,
     /// How many bytes were copied to where the launch wanted them.
     pub exported: u64,
+    /// The files that it left in its workspace, if the launch wanted to know.
+    pub changes: Changes,
 }
 
 /// What a run needs besides its launch.
@@ -136,6 +141,12 @@ pub async fn watch(
         Outcome::Exited { code: 0, .. } => fetch(cell, launch).await?,
         _ => (Vec::new(), 0),
     };
+    let changes = match &launch.changes {
+        // A workspace that is gone has nothing to bring back.
+        Some(wanted) => cell.changes(&launch.files, wanted).await,
+        None => Ok(Changes::default()),
+    };
+    let shown = fetch_shown(cell, launch).await;
     Ok(Ended {
         outcome,
         stdout,
@@ -145,8 +156,21 @@ pub async fn watch(
         spent,
         isolation: cell.isolation().clone(),
         collected,
+        shown,
         exported,
+        changes: changes.unwrap_or_default(),
     })
+}
+
+/// What all the files together may have that a program shows something with.
+const MOST_SHOWN: u64 = 32 << 20;
+
+/// What the program shows, however it ended. One that has made it unreadable, or too much, shows nothing.
+async fn fetch_shown(cell: &dyn Cell, launch: &Launch) -> Option<Vec<InputFile>> {
+    match &launch.shown {
+        None => Some(Vec::new()),
+        Some(folder) => cell.collect(folder, MOST_SHOWN).await.ok(),
+    }
 }
 
 /// What the launch wants of the workspace.

@@ -5,15 +5,43 @@
 //! whatever means. Entries go when they are too old, and the oldest when all of them together
 //! are too large.
 
-mod spool;
-
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::caller::Caller;
+use crate::spool::Spooled;
 
-pub use spool::{Spool, StoredOutput};
+const SCHEME: &str = "run://";
+
+/// The address of a stream or file of a run.
+pub fn address(run: &str, name: &str) -> String {
+    let mut address = format!("{SCHEME}{run}/");
+    for byte in name.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                address.push(byte.into());
+            }
+            _ => address += &format!("%{byte:02X}"),
+        }
+    }
+    address
+}
+
+/// The run and the name in an address, whether or not there is such an entry.
+pub fn parse_address(address: &str) -> Option<(&str, String)> {
+    let (run, encoded) = address.strip_prefix(SCHEME)?.split_once('/')?;
+    let mut name = Vec::new();
+    let mut bytes = encoded.bytes();
+    while let Some(byte) = bytes.next() {
+        let mut digit = || char::from(bytes.next()?).to_digit(16);
+        name.push(match byte {
+            b'%' => (digit()? * 16 + digit()?) as u8,
+            byte => byte,
+        });
+    }
+    Some((run, String::from_utf8(name).ok()?))
+}
 
 /// How long output is stored, and how much of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,9 +69,10 @@ pub struct Store {
 struct Entry {
     caller: Caller,
     run: String,
-    stream: &'static str,
+    /// `stdout`, `stderr`, or `files/` and a path in the workspace.
+    name: String,
     since: Instant,
-    output: Arc<StoredOutput>,
+    output: Arc<Spooled>,
 }
 
 impl Store {
@@ -85,8 +114,8 @@ pub struct CallerOutputs<'a> {
 }
 
 impl CallerOutputs<'_> {
-    /// Stores one stream of a run; false if it alone is more than may be stored.
-    pub fn insert(&self, run: &str, stream: &'static str, output: StoredOutput) -> bool {
+    /// Stores a stream or a file of a run; false if it alone is more than may be stored.
+    pub fn insert(&self, run: &str, name: &str, output: Spooled) -> bool {
         let most = self.store.retention.bytes;
         if output.len() > most {
             return false;
@@ -95,7 +124,7 @@ impl CallerOutputs<'_> {
         entries.push_back(Entry {
             caller: self.caller.clone(),
             run: run.to_owned(),
-            stream,
+            name: name.to_owned(),
             since: Instant::now(),
             output: Arc::new(output),
         });
@@ -107,12 +136,11 @@ impl CallerOutputs<'_> {
     }
 
     /// SECURITY: another caller's output is not there, however its name became known.
-    pub fn find(&self, run: &str, stream: &str) -> Option<Arc<StoredOutput>> {
+    pub fn find(&self, run: &str, name: &str) -> Option<Arc<Spooled>> {
         self.store.remove_expired();
         let entries = self.store.entries();
-        let is_it = |entry: &&Entry| {
-            entry.run == run && entry.stream == stream && entry.caller == *self.caller
-        };
+        let is_it =
+            |entry: &&Entry| entry.run == run && entry.name == name && entry.caller == *self.caller;
         entries.iter().find(is_it).map(|entry| entry.output.clone())
     }
 
@@ -125,8 +153,9 @@ impl CallerOutputs<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spool::Spool;
 
-    fn output(bytes: &[u8]) -> StoredOutput {
+    fn output(bytes: &[u8]) -> Spooled {
         let mut spool = Spool::default();
         spool.add(bytes);
         spool.finish().unwrap()
@@ -149,6 +178,23 @@ mod tests {
         assert!(outputs.find("b", "stderr").is_none());
         assert!(!outputs.insert("d", "stdout", output(b"12345678901")));
         assert!(outputs.find("c", "stdout").is_some());
+    }
+
+    #[test]
+    fn an_address_is_read_as_it_was_written() {
+        for name in ["stdout", "files/a b/ü%?#.csv", "files/..%2f"] {
+            let address = address("abc", name);
+            assert!(!address.contains([' ', '?', '#']), "{address}");
+            assert_eq!(parse_address(&address), Some(("abc", name.to_owned())));
+        }
+        for bad in [
+            "run://abc",
+            "run://abc/%f",
+            "run://abc/%zz",
+            "run://abc/%ff",
+        ] {
+            assert_eq!(parse_address(bad), None, "{bad}");
+        }
     }
 
     #[test]

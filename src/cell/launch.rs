@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use jail::{Limits, Link, Mount, Tree, View, Zygote};
 
+use super::WantedChanges;
 use crate::loopback::Service;
 use crate::request::{CellPath, InputFile, overlap};
 use crate::secret::Secret;
@@ -37,8 +38,12 @@ pub struct Launch {
     pub output_limit: u64,
     /// Folders of the workspace whose files are wanted when it has ended well.
     pub collect: Vec<CellPath>,
+    /// The folder of the workspace with what it shows, which is wanted however it ends.
+    pub shown: Option<CellPath>,
     /// A folder of the workspace that is copied to a folder of the host when it has ended well.
     pub export: Option<(CellPath, PathBuf)>,
+    /// What is wanted of the files that it leaves in the workspace, however it ended.
+    pub changes: Option<WantedChanges>,
     /// The pre-started runtime that it could go on with.
     pub prestart: Option<Prestart>,
 }
@@ -88,7 +93,9 @@ impl Launch {
             timeout: TIMEOUT,
             output_limit: OUTPUT,
             collect: Vec::new(),
+            shown: None,
             export: None,
+            changes: None,
             prestart: None,
         }
     }
@@ -178,9 +185,20 @@ impl Launch {
         }
     }
 
+    /// Has the files looked for that it leaves in the workspace.
+    pub fn changes(self, wanted: WantedChanges) -> Self {
+        Self {
+            changes: Some(wanted),
+            ..self
+        }
+    }
+
     /// Whether anything of its workspace is wanted when it has ended.
     pub fn wants_files(&self) -> bool {
-        !self.collect.is_empty() || self.export.is_some()
+        !self.collect.is_empty()
+            || self.shown.is_some()
+            || self.export.is_some()
+            || self.changes.is_some()
     }
 
     pub(super) fn env_words(&self) -> Vec<std::ffi::OsString> {

@@ -12,7 +12,7 @@ use std::pin::Pin;
 use jail::cgroup::Usage;
 use jail::{Exit, View};
 
-use super::{CellError, Isolation, Launch, Requirement, Streams};
+use super::{CellError, Changes, Isolation, Launch, Requirement, Streams, WantedChanges};
 use crate::caller::Caller;
 use crate::request::{CellPath, InputFile};
 
@@ -70,6 +70,13 @@ pub trait Cell: Send + Sync {
         to: &'a Path,
         most: u64,
     ) -> Boxed<'a, io::Result<u64>>;
+
+    /// The files of the workspace that are not as they were `placed`.
+    fn changes<'a>(
+        &'a self,
+        placed: &'a [InputFile],
+        wanted: &'a WantedChanges,
+    ) -> Boxed<'a, io::Result<Changes>>;
 
     /// The socket that listens at the launch's loopback port; once.
     fn take_listener(&mut self) -> Option<OwnedFd>;

@@ -11,7 +11,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use jail::sys;
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, mkdirat, openat2, symlinkat};
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, ResolveFlags, mkdirat, openat2, symlinkat, unlinkat,
+};
 use rustix::io::Errno;
 
 use crate::hint::Hint;
@@ -168,12 +170,18 @@ fn copy(
     let mut buffer = vec![0; 1 << 16];
     loop {
         match source.read(&mut buffer) {
-            Ok(0) => return Ok(()),
+            Ok(0) => break,
             Ok(read) => target.write_all(&buffer[..read]).map_err(&fail)?,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(host_error(host, error)),
         }
     }
+    // What was written to since has another time than what it was copied from.
+    let of_source = source.metadata().and_then(|found| found.modified());
+    if let Ok(time) = of_source {
+        target.set_modified(time).map_err(&fail)?;
+    }
+    Ok(())
 }
 
 fn host_error(path: &Path, source: io::Error) -> PlaceError {
@@ -196,9 +204,7 @@ pub fn collect(
     let mut files = Vec::new();
     let mut folders = vec![folder.as_str().to_owned()];
     while let Some(path) = folders.pop() {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened = openat2(workspace, path.as_str(), flags, Mode::empty(), beneath())?;
-        for entry in rustix::fs::Dir::new(opened)? {
+        for entry in rustix::fs::Dir::new(open_folder(workspace, &path)?)? {
             let entry = entry?;
             // Nothing that we build has a name that is not text.
             let Ok(name) = entry.file_name().to_str() else {
@@ -236,9 +242,7 @@ pub fn export(
     let (mut bytes, mut count) = (0, 0);
     let mut folders = vec![(PathBuf::from(folder.as_str()), to.to_owned())];
     while let Some((path, target)) = folders.pop() {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened = openat2(workspace, &path, flags, Mode::empty(), beneath())?;
-        for entry in rustix::fs::Dir::new(opened)? {
+        for entry in rustix::fs::Dir::new(open_folder(workspace, &path)?)? {
             let entry = entry?;
             let name = std::ffi::OsStr::from_bytes(entry.file_name().to_bytes());
             let (inner, target) = (path.join(name), target.join(name));
@@ -249,10 +253,7 @@ pub fn export(
                     folders.push((inner, target));
                 }
                 FileType::RegularFile => {
-                    let flags =
-                        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-                    let from = openat2(workspace, &inner, flags, Mode::empty(), beneath())?;
-                    let from = File::from(from);
+                    let from = open_file(workspace, &inner)?;
                     let found = from.metadata()?;
                     let mode = if found.permissions().mode() & 0o100 == 0 {
                         0o644
@@ -279,12 +280,8 @@ pub fn export(
 }
 
 fn fetch(workspace: BorrowedFd<'_>, path: &str, room: &mut u64) -> io::Result<InputFile> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(openat2(workspace, path, flags, Mode::empty(), beneath())?);
+    let file = open_file(workspace, path)?;
     let found = file.metadata()?;
-    if !found.is_file() {
-        return Err(io::ErrorKind::InvalidData.into());
-    }
     let mut bytes = Vec::new();
     // One more than there is room for, to notice what does not fit.
     (&file).take(*room + 1).read_to_end(&mut bytes)?;
@@ -299,12 +296,42 @@ fn fetch(workspace: BorrowedFd<'_>, path: &str, room: &mut u64) -> io::Result<In
     })
 }
 
+/// Opens a plain file to read. Never waits for somebody at the other end of a pipe.
+pub fn open_file(workspace: BorrowedFd<'_>, path: impl AsRef<Path>) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = openat2(workspace, path.as_ref(), flags, Mode::empty(), beneath())?;
+    let file = File::from(opened);
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+/// Opens a folder to read; an empty path is the workspace itself.
+pub fn open_folder(workspace: BorrowedFd<'_>, path: impl AsRef<Path>) -> io::Result<OwnedFd> {
+    let path = match path.as_ref() {
+        path if path.as_os_str().is_empty() => Path::new("."),
+        path => path,
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(openat2(workspace, path, flags, Mode::empty(), beneath())?)
+}
+
 fn create(workspace: BorrowedFd<'_>, path: &Path, mode: u32) -> io::Result<File> {
     let folder = parent(workspace, path)?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(mode);
     let file = openat2(folder.as_fd(), file_name(path)?, flags, mode, beneath())?;
     Ok(file.into())
+}
+
+/// Makes a file to write, in place of what has its name. Follows no link below `folder`.
+pub fn replace_file(folder: BorrowedFd<'_>, path: &Path, mode: u32) -> io::Result<File> {
+    let inner = parent(folder, path)?;
+    match unlinkat(&inner, file_name(path)?, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => create(folder, path, mode),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The folder that is to hold `path`, made if need be.

@@ -1,13 +1,16 @@
 //! `hotcell run`: one program, then the end of the process.
 
 mod arguments;
+mod out;
 mod streams;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use super::{BAD_INPUT, OUR_FAILURE, explain, print_error, print_note, single_thread, with_causes};
 use crate::caller::Caller;
+use crate::display;
 use crate::engine::{Engine, Rejected, RunResult, StartError};
 use crate::hint;
 use crate::language::Surroundings;
@@ -60,7 +63,8 @@ pub fn main(arguments: &Arguments, early: Option<Engine>) -> ExitCode {
         .and_then(|()| runtime.block_on(execute(&service, &plan, has_stdin, json)));
     let version = json.then(|| service.engine().version(&plan)).flatten();
     service.leave();
-    report(&plan, result, version, json)
+    let result = result.map(|result| (result, version));
+    report(&plan, result, arguments)
 }
 
 /// What to run, and whether our standard input is the program's.
@@ -98,23 +102,32 @@ async fn execute(
 
 fn report(
     plan: &RunPlan,
-    result: Result<RunResult, StartError>,
-    version: Option<String>,
-    json: bool,
+    result: Result<(RunResult, Option<String>), StartError>,
+    arguments: &Arguments,
 ) -> ExitCode {
+    let json = arguments.json;
     match result {
-        Ok(result) => {
+        Ok((result, version)) => {
             let verdict = Verdict::of(plan, &result);
+            let out = arguments.out.as_deref();
+            let kept = out.map_or(Ok(()), |folder| keep(folder, &result));
+            let left = out::left_behind(&result.changes.files).filter(|_| out.is_none());
             let output = RunOutput::of_result(plan, result)
                 .with_version(version)
                 .words(HERE);
             if json {
                 print_json(&output);
             } else {
+                if io::stdout().is_terminal() {
+                    print_shown(&output);
+                }
+                if let Some(line) = display::summary(&output.displays) {
+                    print_note(&line);
+                }
                 for line in output.refusals(HERE) {
                     print_note(&line);
                 }
-                for note in &output.notes {
+                for note in output.notes.iter().chain(&left) {
                     print_note(note);
                 }
                 // A program that failed by itself has said why; the rest is for us to say.
@@ -122,7 +135,10 @@ fn report(
                     print_error(&error.message, error.hint.as_deref());
                 }
             }
-            verdict.shell_code.into()
+            match kept {
+                Ok(()) => verdict.shell_code.into(),
+                Err(code) => code,
+            }
         }
         Err(error) => {
             if json {
@@ -133,6 +149,30 @@ fn report(
             OUR_FAILURE.into()
         }
     }
+}
+
+/// Writes what the program left into a folder.
+fn keep(folder: &Path, result: &RunResult) -> Result<(), ExitCode> {
+    out::write(folder, &result.changes.files).map_err(|error| {
+        let folder = folder.display();
+        let message = format!("cannot write what the program left to `{folder}`: {error}");
+        explain(&message, None, HERE);
+        OUR_FAILURE.into()
+    })
+}
+
+/// What it showed that is text, and the value of its last expression, after all that it printed.
+fn print_shown(output: &RunOutput) {
+    let mut stdout = io::stdout().lock();
+    let texts = output.displays.iter().filter_map(|it| it.text.as_deref());
+    for text in texts {
+        let _ = writeln!(stdout, "{}", text.trim_end());
+    }
+    let _ = match &output.value {
+        Some(serde_json::Value::String(value)) => writeln!(stdout, "{value}"),
+        Some(value) => writeln!(stdout, "{value}"),
+        None => Ok(()),
+    };
 }
 
 fn print_json(value: &impl serde::Serialize) {

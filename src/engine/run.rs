@@ -9,8 +9,9 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::{Engine, StartError};
-use crate::cell::{Isolation, Launch, Requirement};
+use crate::cell::{Changes, Isolation, Launch, Requirement};
 use crate::compile::{Built, Cells, Compiled};
+use crate::display::{self, Shown};
 use crate::egress::{self, CertificateAuthority, EgressProxy};
 use crate::loopback::PORT;
 use crate::packages::{Installed, InstallerContext, PackageError, PackagePlan, Readied, Refused};
@@ -34,6 +35,10 @@ pub struct RunResult {
     pub packages: Option<Box<Installed>>,
     /// Imports that nothing was installed for.
     pub refused: Vec<Refused>,
+    /// The files that it left in its workspace.
+    pub changes: Changes,
+    /// What it showed beside what it printed.
+    pub shown: Shown,
 }
 
 impl RunResult {
@@ -58,6 +63,8 @@ impl RunResult {
             compiled: None,
             packages: None,
             refused: Vec::new(),
+            changes: ended.changes,
+            shown: Shown::default(),
         }
     }
 }
@@ -149,8 +156,12 @@ impl Engine {
             }
         };
         let (launch, proxy) = self.connect(plan, launch)?;
-        let ended = run::run(&*self.provider, &launch, surface, cancelled).await?;
+        let requirement = surface.requirement;
+        let mut ended = run::run(&*self.provider, &launch, surface, cancelled).await?;
+        let mut shown = Shown::read(ended.shown.take());
+        display::draw(&mut shown, &*self.provider, requirement).await;
         Ok(RunResult {
+            shown,
             network: proxy.map(|proxy| proxy.report()),
             compiled,
             packages,

@@ -5,6 +5,7 @@
 
 mod binding;
 mod compile;
+mod display;
 mod packages;
 mod rule;
 mod way;
@@ -20,6 +21,7 @@ use crate::request::{CellPath, check_variable};
 
 pub use binding::Binding;
 pub use compile::{Compile, Problem};
+pub use display::{Display, Wants};
 pub use packages::{Ecosystem, Installer, Packages};
 pub use rule::Rule;
 pub use way::{Piece, Way, Word};
@@ -72,6 +74,8 @@ pub struct Definition {
     pub packages: Option<Packages>,
     /// How its programs call the tools of other servers, if they can.
     pub binding: Option<Binding>,
+    /// How its programs show something, if they can.
+    pub display: Option<Display>,
 }
 
 /// A runtime that has started before its program comes.
@@ -307,7 +311,11 @@ impl Definition {
             // One line: this is shown as an error message.
             fail(line, error.message().lines().collect::<Vec<_>>().join("; "))
         })?;
-        let definition = Self { id, ..definition };
+        let mut definition = Self { id, ..definition };
+        if let (Some(warm), Some(display)) = (&mut definition.warm, &definition.display) {
+            let script = display.scripts.first().map_or("", |script| script.text);
+            warm.before = warm.before.replace("{display}", script);
+        }
         let ways = definition.ways().map_err(|message| fail(None, message))?;
         Ok(Self { ways, ..definition })
     }
@@ -319,10 +327,13 @@ impl Definition {
         let names = self.source.name.iter();
         let when = self.ways.iter().filter_map(|way| way.when.as_ref());
         let unless = self.source.prepend.iter().map(|prepend| &prepend.unless);
+        let display = self.display.iter().flat_map(|it| &it.value);
+        let value = display.map(|value| &value.unless);
         let mut all = hints
             .chain(names)
             .chain(when)
             .chain(unless)
+            .chain(value)
             .chain([&self.version.pattern]);
         all.try_for_each(Rule::check)
     }

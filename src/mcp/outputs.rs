@@ -1,4 +1,4 @@
-//! The resource template `run://{id}/{stream}`: what a run printed, whole or in ranges.
+//! The resource template `run://{id}/{+name}`: what a run printed and the files that it left, whole or in ranges.
 
 use std::io;
 use std::sync::Arc;
@@ -10,49 +10,41 @@ use serde_json::{Map, Value, json};
 use super::context::Context;
 use super::message::Fault;
 use super::objects::{Answer, Boxed, Resource};
+use crate::media_type;
 use crate::service::Service;
-use crate::store::{CallerOutputs, StoredOutput};
+use crate::spool::Spooled;
+use crate::store::{CallerOutputs, parse_address};
 
-const SCHEME: &str = "run://";
 /// What one read may bring: more would not fit into anybody's memory of a talk.
 const MOST: u64 = 16 << 20;
 
-/// Longer than any address of ours with a range.
-const LONGEST: usize = 200;
+/// Longer than any address of ours with a range: that of a file has its path, each byte of it as three at most.
+const LONGEST: usize = 13_000;
 
 /// The stored outputs of runs, to each caller their own.
 pub struct Outputs(pub Arc<Service>);
 
-/// The address of a stream.
-pub fn uri(run: &str, stream: &str) -> String {
-    format!("{SCHEME}{run}/{stream}")
-}
-
 impl Resource for Outputs {
     fn listing(&self) -> Value {
         json!({
-            "uriTemplate": "run://{id}/{stream}{?offset,length,lines}",
+            "uriTemplate": "run://{id}/{+name}{?offset,length,lines}",
             "name": "output",
             "title": "Output of a run",
-            "description": "All that a run printed: stream is stdout or stderr. \
+            "description": "What a run printed and left: name is stdout, stderr or files/PATH. \
                 Ranges: ?offset=BYTES&length=BYTES, or ?lines=FIRST-LAST counted from 1.",
-            "mimeType": "text/plain",
         })
     }
 
     /// By the shape of the address: one that could never be ours is not kept by
     /// those who subscribe to it, however long it is.
     fn holds(&self, uri: &str) -> bool {
-        let Some((run, stream)) = uri
-            .strip_prefix(SCHEME)
-            .and_then(|path| path.split_once('/'))
-        else {
-            return false;
+        let (address, _) = split(uri);
+        let shape = |(run, name): (&str, String)| {
+            run.bytes().all(|byte| byte.is_ascii_alphanumeric())
+                && (["stdout", "stderr"].contains(&name.as_str())
+                    || ["files/", "display/"].iter().any(|it| name.starts_with(it)))
         };
-        let stream = stream.split_once('?').map_or(stream, |(stream, _)| stream);
-        uri.len() < LONGEST
-            && run.bytes().all(|byte| byte.is_ascii_alphanumeric())
-            && ["stdout", "stderr"].contains(&stream)
+        uri.len() < LONGEST && parse_address(address).is_some_and(shape)
     }
 
     fn read<'a>(&'a self, uri: &'a str, context: &'a Context) -> Boxed<'a, Result<Answer, Fault>> {
@@ -71,10 +63,15 @@ impl Resource for Outputs {
     }
 }
 
-/// All bytes of a stored stream, for a run that wants them as a file.
+/// The address without its range, and the range.
+fn split(uri: &str) -> (&str, &str) {
+    uri.split_once('?').unwrap_or((uri, ""))
+}
+
+/// All bytes of a stored stream or file, for a run that wants them as a file.
 pub fn whole(outputs: CallerOutputs<'_>, uri: &str) -> Option<io::Result<Vec<u8>>> {
-    let (run, stream) = uri.strip_prefix(SCHEME)?.split_once('/')?;
-    let stored = outputs.find(run, stream)?;
+    let (run, name) = parse_address(uri)?;
+    let stored = outputs.find(run, &name)?;
     Some(stored.read(0, usize::MAX))
 }
 
@@ -91,12 +88,9 @@ struct Piece {
     total: u64,
 }
 
-fn find(outputs: CallerOutputs<'_>, uri: &str) -> Result<(Arc<StoredOutput>, Range), Fault> {
-    let (address, query) = uri.split_once('?').unwrap_or((uri, ""));
-    let found = address
-        .strip_prefix(SCHEME)
-        .and_then(|path| path.split_once('/'))
-        .and_then(|(run, stream)| outputs.find(run, stream));
+fn find(outputs: CallerOutputs<'_>, uri: &str) -> Result<(Arc<Spooled>, Range), Fault> {
+    let (address, query) = split(uri);
+    let found = parse_address(address).and_then(|(run, name)| outputs.find(run, &name));
     let stored = found.ok_or_else(|| {
         let shown: String = uri.chars().take(400).collect();
         let minutes = outputs.time().as_secs() / 60;
@@ -141,7 +135,7 @@ fn parse_range(query: &str) -> Option<Range> {
 }
 
 /// Cuts a range out; the inner error is the caller's fault, the outer the disk's.
-fn cut(stored: &StoredOutput, range: Range) -> io::Result<Result<Piece, Fault>> {
+fn cut(stored: &Spooled, range: Range) -> io::Result<Result<Piece, Fault>> {
     let total = stored.len();
     let (start, end) = match range {
         Range::Bytes { offset, length } => {
@@ -170,7 +164,7 @@ fn cut(stored: &StoredOutput, range: Range) -> io::Result<Result<Piece, Fault>> 
 }
 
 /// The start of the character that `offset` is in; itself if that is no UTF-8.
-fn align(stored: &StoredOutput, offset: u64) -> io::Result<u64> {
+fn align(stored: &Spooled, offset: u64) -> io::Result<u64> {
     let before = offset.min(3);
     let bytes = stored.read(offset - before, before as usize + 1)?;
     let continues = |byte: u8| byte & 0xc0 == 0x80;
@@ -188,7 +182,7 @@ fn align(stored: &StoredOutput, offset: u64) -> io::Result<u64> {
 }
 
 /// Where the lines from `first` to `last` are, both counted from 1.
-fn lines(stored: &StoredOutput, first: u64, last: u64) -> io::Result<(u64, u64)> {
+fn lines(stored: &Spooled, first: u64, last: u64) -> io::Result<(u64, u64)> {
     let (mut line, mut at) = (1, 0);
     let mut start = if first == 1 { Some(0) } else { None };
     loop {
@@ -212,11 +206,17 @@ fn lines(stored: &StoredOutput, first: u64, last: u64) -> io::Result<(u64, u64)>
 
 fn contents(uri: &str, piece: Piece) -> Map<String, Value> {
     let length = piece.bytes.len();
+    let known = match media_type::of_name(split(uri).0) {
+        media_type::UNKNOWN => None,
+        known => Some(known),
+    };
     let mut content = match String::from_utf8(piece.bytes) {
-        Ok(text) => json!({ "uri": uri, "mimeType": "text/plain", "text": text }),
+        Ok(text) => {
+            json!({ "uri": uri, "mimeType": known.unwrap_or("text/plain"), "text": text })
+        }
         Err(error) => json!({
             "uri": uri,
-            "mimeType": "application/octet-stream",
+            "mimeType": known.unwrap_or(media_type::UNKNOWN),
             "blob": STANDARD.encode(error.as_bytes()),
         }),
     };
@@ -229,15 +229,15 @@ fn contents(uri: &str, piece: Piece) -> Map<String, Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Spool;
+    use crate::spool::Spool;
 
-    fn stored(text: &str) -> StoredOutput {
+    fn stored(text: &str) -> Spooled {
         let mut spool = Spool::default();
         spool.add(text.as_bytes());
         spool.finish().unwrap()
     }
 
-    fn read(stored: &StoredOutput, query: &str) -> String {
+    fn read(stored: &Spooled, query: &str) -> String {
         let piece = cut(stored, parse_range(query).unwrap()).unwrap().unwrap();
         String::from_utf8(piece.bytes).unwrap()
     }

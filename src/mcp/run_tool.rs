@@ -1,5 +1,6 @@
 //! The tool `run`: code in, what it printed out.
 
+mod facts;
 mod params;
 mod progress;
 mod render;
@@ -15,7 +16,7 @@ use super::objects::{Answer, Arguments, Boxed, Tool};
 use crate::caller::Caller;
 use crate::error_kind::ErrorKind;
 use crate::plan::Defaults;
-use crate::request::{Access, Mount};
+use crate::request::{Access, Mount, Showing};
 use crate::service::{Ran, RunContext, Service};
 
 pub use params::Params;
@@ -86,7 +87,10 @@ impl Tool for RunTool {
         Box::pin(async move {
             let service = &self.0;
             let ran = match Params::read(arguments, service.outputs(&context.caller)) {
-                Ok(params) => run(service, params, context).await,
+                Ok(Params { request, stdin }) => {
+                    let request = request.showing(Showing::All);
+                    run(service, Params { request, stdin }, context).await
+                }
                 Err(error) => Ran::refused(ErrorKind::InvalidRequest, error.message, error.hint),
             };
             Ok(Answer::Complete(render(ran, service.settings().budget)))
@@ -118,7 +122,7 @@ fn listing(limits: &Defaults) -> Value {
         "name": "run",
         "title": "Run code",
         "description": "Run a program in a fresh sandbox: no network unless granted, no files of the host, nothing kept. \
-            Returns stdout, stderr and how it ended.",
+            Returns stdout, stderr, how it ended, and the files that it leaves in its working directory.",
         "inputSchema": {
             "type": "object",
             "properties": {

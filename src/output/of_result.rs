@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{
-    CompileOutput, ImageOutput, PackagesOutput, RunOutput, Unworded, UsageOutput, Verdict,
+    CompileOutput, FileOutput, ImageOutput, PackagesOutput, RunOutput, Unworded, UsageOutput,
+    Verdict,
 };
+use crate::cell::ChangedFile;
+use crate::display::Displayed;
 use crate::engine::RunResult;
 use crate::plan::RunPlan;
 
@@ -18,22 +21,26 @@ impl RunOutput {
                 truncated.insert(name, stream.total);
             }
         }
-        let image = result
-            .stdout
-            .picture()
-            .map(|(mime_type, data)| ImageOutput {
-                mime_type,
-                bytes: data.len(),
-                data,
-            });
+        let notes = plan.notes.iter().cloned();
+        let notes = notes.chain(result_notes(&result)).collect();
+        let (mut pictures, is_one) = result.stdout.pictures();
+        let image = pictures.pop_if(|_| is_one);
+        let image = image.map(|(mime_type, data)| ImageOutput {
+            mime_type,
+            bytes: data.len(),
+            data,
+        });
         let stdout = match image {
             Some(_) => String::new(),
             None => result.stdout.to_text(),
         };
+        let mut displays = result.shown.displays;
+        displays.extend(pictures.into_iter().filter_map(Displayed::printed));
         let output = Self {
             exit_code: verdict.exit_code,
             signal: verdict.signal,
             stdout,
+            files: result.changes.files.iter().map(file).collect(),
             image,
             stderr: result.stderr.to_text(),
             truncated,
@@ -48,23 +55,30 @@ impl RunOutput {
                 cached: packages.took.is_none(),
                 duration_ms: packages.took.map(milliseconds),
             }),
-            notes: plan
-                .notes
-                .iter()
-                .cloned()
-                .chain(result_notes(&result))
-                .collect(),
+            notes,
             duration_ms: milliseconds(result.duration),
             usage: UsageOutput {
                 cpu_ms: result.spent.cpu.map(milliseconds),
                 memory_peak_bytes: result.spent.memory_peak,
             },
             network: result.network,
+            value: result.shown.value,
+            displays,
             isolation: Some(result.isolation),
             ..Self::empty(verdict.status, Some(plan))
         };
         let hint = verdict.hint;
         Unworded { output, hint }
+    }
+}
+
+fn file(changed: &ChangedFile) -> FileOutput {
+    FileOutput {
+        name: changed.path.to_string(),
+        size: changed.size,
+        media_type: changed.media_type,
+        sha256: changed.content.as_ref().map(|it| it.sha256.clone()),
+        uri: None,
     }
 }
 
@@ -80,7 +94,21 @@ fn result_notes(result: &RunResult) -> Vec<String> {
         let took = packages.took?.as_secs_f64();
         Some(format!("installed {names} in {took:.1} s"))
     });
-    installed.collect()
+    let files_left_out = Some(result.changes.left_out).filter(|count| *count > 0);
+    let files_left_out = files_left_out.map(|count| {
+        format!("{count} more of the files that it left are too many, too deep or unreadable")
+    });
+    let left_out = match result.shown.left_out {
+        0 => None,
+        1 => Some(
+            "one thing that it showed is left out: it is too large or not what its name says"
+                .to_owned(),
+        ),
+        more => Some(format!(
+            "{more} things that it showed are left out: they are too many, too large or not what their names say"
+        )),
+    };
+    installed.chain(files_left_out).chain(left_out).collect()
 }
 
 fn milliseconds(duration: Duration) -> f64 {

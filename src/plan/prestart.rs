@@ -4,7 +4,7 @@ use jail::Zygote;
 
 use super::Defaults;
 use crate::cell::{Launch, Prestart};
-use crate::language::{Binding, Definition, Runtime};
+use crate::language::{Binding, Definition, Display, Runtime};
 use crate::request::InputFile;
 
 /// What a program is, as far as that decides.
@@ -21,6 +21,8 @@ pub struct Program<'a> {
     pub has_packages: bool,
     /// What lets it call the tools of upstream servers, if it may.
     pub binding: Option<&'a Binding>,
+    /// What lets it show something, if it may.
+    pub display: Option<&'a Display>,
 }
 
 impl Program<'_> {
@@ -78,6 +80,7 @@ impl Program<'_> {
             && source == Some(&self.definition.source.file)
             && !self.files.iter().any(is_in_home)
             && self.binding.is_none_or(|binding| !binding.prelude.is_empty())
+            && self.display.is_none_or(|display| !display.prelude.is_empty())
             && (!self.has_packages || packages.is_some_and(|how| !how.prelude.is_empty()))
     }
 }

@@ -15,7 +15,7 @@ use super::request_state::Answers;
 use crate::mcp::{Change, Context, LogLevel};
 use crate::run::{OutputEvent, Stream};
 use crate::service::{Observer, Output};
-use crate::store::Spool;
+use crate::spool::Spool;
 
 /// Several clients give up a call after 60 s without a message.
 const HEARTBEAT: Duration = Duration::from_secs(5);

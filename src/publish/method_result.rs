@@ -8,10 +8,11 @@ use super::collector::{Collected, Item, Role};
 use super::content_block::check_contents;
 use super::front_matter::FrontMatter;
 use crate::caller::Caller;
-use crate::mcp::{Fault, head_and_tail, output_uri};
+use crate::mcp::{Fault, head_and_tail};
 use crate::output::RunOutput;
 use crate::random::random_name;
 use crate::service::Service;
+use crate::store::address;
 
 /// Characters of standard error in an answer.
 const STDERR_BUDGET: usize = 8_000;
@@ -51,7 +52,7 @@ pub fn tool(
         if kept.is_ok_and(|kept| service.store_output(caller, &run, "stdout", kept)) {
             content.push(json!({
                 "type": "resource_link",
-                "uri": output_uri(&run, "stdout"),
+                "uri": address(&run, "stdout"),
                 "name": "stdout",
                 "description": format!("all text of the script, {} bytes", collected.text),
                 "mimeType": "text/plain",

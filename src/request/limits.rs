@@ -161,6 +161,7 @@ pub fn bytes(size: u64) -> String {
         .find(|(_, shift)| size > 0 && size.is_multiple_of(1 << shift))
     {
         Some((unit, shift)) => format!("{} {unit}", size >> shift),
+        None if size == 1 => "1 byte".to_owned(),
         None => format!("{size} bytes"),
     }
 }

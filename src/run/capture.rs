@@ -9,6 +9,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::sync::{Notify, mpsc};
 
+use super::picture::{Found, end_of_rest, find_pictures, readable};
 use crate::secret::Redactor;
 
 /// How much of a stream is kept in memory: the first three quarters of it from
@@ -68,26 +69,42 @@ impl Captured {
 
     /// The kept bytes as text, with a line in the gap if there is one.
     ///
-    /// What is not UTF-8 becomes the replacement character; a character that the
-    /// gap cut in two does too.
+    /// A picture becomes a word about it. What else is not UTF-8 becomes the replacement
+    /// character; a character that the gap cut in two does too.
     pub fn to_text(&self) -> String {
         if !self.is_truncated() {
-            let whole = [&self.head[..], &self.tail[..]].concat();
-            return String::from_utf8_lossy(&whole).into_owned();
+            return readable(&self.whole());
         }
         let left_out = self.total - (self.head.len() + self.tail.len()) as u64;
+        let cut = find_pictures(&self.head).pop().filter(|it| !it.is_whole);
+        let after = cut.map_or(0, |picture| end_of_rest(picture.kind, &self.tail));
         format!(
             "{}\n[... {left_out} bytes left out ...]\n{}",
-            String::from_utf8_lossy(&self.head),
-            String::from_utf8_lossy(&self.tail)
+            readable(&self.head),
+            readable(&self.tail[after..])
         )
     }
 
-    /// The whole stream and what it is, if it is a picture that clients can show.
-    pub fn picture(&self) -> Option<(&'static str, Vec<u8>)> {
-        let kind = picture_kind(&self.head)?;
-        let whole = || [&self.head[..], &self.tail[..]].concat();
-        (!self.is_truncated()).then(|| (kind, whole()))
+    /// The pictures in it that clients can show, if it was kept whole; and whether it is one picture and nothing else.
+    pub fn pictures(&self) -> (Vec<(&'static str, Vec<u8>)>, bool) {
+        if self.is_truncated() {
+            return (Vec::new(), false);
+        }
+        let whole = self.whole();
+        let found = find_pictures(&whole);
+        let is_all = match &found[..] {
+            [one] => one.at.start == 0 && whole[one.at.end..].trim_ascii().is_empty(),
+            _ => false,
+        };
+        let picture = |it: Found| (it.kind, whole[it.at].to_vec());
+        (found.into_iter().map(picture).collect(), is_all)
+    }
+
+    fn whole(&self) -> Cow<'_, [u8]> {
+        match self.tail.is_empty() {
+            true => Cow::Borrowed(&self.head),
+            false => Cow::Owned([&self.head[..], &self.tail[..]].concat()),
+        }
     }
 
     /// The last bytes of the stream: at least a quarter of what is kept, if there was so much.
@@ -113,31 +130,6 @@ impl Captured {
         let over = (self.tail.len() + bytes.len()).saturating_sub(room);
         self.tail.drain(..over);
         self.tail.extend_from_slice(bytes);
-    }
-}
-
-/// What kind of picture begins like this, if one does.
-pub fn picture_kind(start: &[u8]) -> Option<&'static str> {
-    match start {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
-        [
-            b'R',
-            b'I',
-            b'F',
-            b'F',
-            _,
-            _,
-            _,
-            _,
-            b'W',
-            b'E',
-            b'B',
-            b'P',
-            ..,
-        ] => Some("image/webp"),
-        _ => None,
     }
 }
 

@@ -13,7 +13,8 @@ use crate::caller::Caller;
 use crate::engine::RunResult;
 use crate::random::random_name;
 use crate::run::{Captured, OutputEvent, Stream};
-use crate::store::{Spool, StoredOutput};
+use crate::spool::{Spool, Spooled};
+use crate::store::address;
 
 /// A stream with more characters than an answer may hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +22,7 @@ pub struct LongStream {
     /// `stdout` or `stderr`.
     pub name: &'static str,
     pub bytes: u64,
-    /// The name of the run under which it is stored, if it could be.
+    /// The address under which it is stored, if it could be.
     pub stored: Option<String>,
 }
 
@@ -38,7 +39,7 @@ struct Spools {
 pub(super) struct Candidate {
     name: &'static str,
     budget: usize,
-    whole: io::Result<StoredOutput>,
+    whole: io::Result<Spooled>,
 }
 
 impl Recorder {
@@ -84,18 +85,17 @@ impl Recorder {
 }
 
 impl Service {
-    /// Stores a stream, and lets go of it when its time is over even if nobody ever asks
+    /// Stores a stream or a file, and lets go of it when its time is over even if nobody ever asks
     /// again; false if it is too large.
-    pub fn store_output(
-        &self,
-        caller: &Caller,
-        run: &str,
-        stream: &'static str,
-        output: StoredOutput,
-    ) -> bool {
-        if !self.store.of(caller).insert(run, stream, output) {
-            return false;
+    pub fn store_output(&self, caller: &Caller, run: &str, name: &str, output: Spooled) -> bool {
+        let is_stored = self.store.of(caller).insert(run, name, output);
+        if is_stored {
+            self.expire_later();
         }
+        is_stored
+    }
+
+    fn expire_later(&self) {
         let (store, time) = (Arc::downgrade(&self.store), self.settings.retention.time);
         tokio::spawn(async move {
             tokio::time::sleep(time).await;
@@ -103,7 +103,25 @@ impl Service {
                 store.remove_expired();
             }
         });
-        true
+    }
+
+    /// Stores what a run left and showed; the name and the address of each that could be.
+    pub(super) fn store_contents(
+        &self,
+        caller: &Caller,
+        contents: Vec<(String, Spooled)>,
+    ) -> Vec<(String, String)> {
+        if contents.is_empty() {
+            return Vec::new();
+        }
+        let run = random_name();
+        let store = |(name, bytes): (String, Spooled)| {
+            let is_stored = self.store.of(caller).insert(&run, &name, bytes);
+            let address = is_stored.then(|| address(&run, &name))?;
+            Some((name, address))
+        };
+        self.expire_later();
+        contents.into_iter().filter_map(store).collect()
     }
 
     /// Stores the streams whose text is over its budget.
@@ -125,12 +143,12 @@ impl Service {
             };
             // Nothing to store if all of it fits.
             text.chars().nth(budget)?;
-            let bytes = whole.as_ref().map_or(text.len() as u64, StoredOutput::len);
+            let bytes = whole.as_ref().map_or(text.len() as u64, Spooled::len);
             let is_stored = whole.is_ok_and(|whole| self.store_output(caller, &run, name, whole));
             Some(LongStream {
                 name,
                 bytes,
-                stored: is_stored.then(|| run.clone()),
+                stored: is_stored.then(|| address(&run, name)),
             })
         };
         candidates.into_iter().filter_map(store).collect()
@@ -143,7 +161,7 @@ mod tests {
     use crate::caller::Caller;
     use crate::service::Settings;
 
-    fn whole(bytes: &[u8]) -> io::Result<StoredOutput> {
+    fn whole(bytes: &[u8]) -> io::Result<Spooled> {
         let mut spool = Spool::default();
         spool.add(bytes);
         spool.finish()
@@ -166,7 +184,8 @@ mod tests {
             panic!("{long:?}");
         };
         assert_eq!((stream.name, stream.bytes), ("stderr", 11));
-        let run = stream.stored.as_deref().expect("it is small");
+        let stored = stream.stored.as_deref().expect("it is small");
+        let (run, _) = crate::store::parse_address(stored).expect("an address");
         assert!(service.outputs(&owner).find(run, "stderr").is_some());
         assert!(service.outputs(&other).find(run, "stderr").is_none());
         assert!(service.outputs(&owner).find(run, "stdout").is_none());

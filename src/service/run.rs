@@ -115,7 +115,12 @@ impl Service {
             _ => Vec::new(),
         };
         let output = match result {
-            Ok(result) => RunOutput::of_result(&plan, result),
+            Ok(mut result) => {
+                let mut contents = result.changes.take_contents();
+                let output = RunOutput::of_result(&plan, result);
+                contents.extend(output.shown_contents());
+                output.with_stored(&self.store_contents(&turn.caller, contents))
+            }
             Err(error) => RunOutput::of_start_error(&plan, &error),
         };
         Ran {

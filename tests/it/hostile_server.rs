@@ -8,6 +8,7 @@
 //!
 //! `HOSTILE=PRO-08` drives one case, `HOSTILE_LONG=1` takes the long way where there is one.
 
+mod artifacts;
 mod crossing;
 mod http;
 mod output;
@@ -32,11 +33,17 @@ const IN_FLIGHT: usize = 3;
 #[test]
 fn no_hostile_client_or_program_gets_the_better_of_the_server() {
     let wanted = std::env::var("HOSTILE").unwrap_or_default();
-    let cases: Vec<&Case> = [protocol::CASES, http::CASES, output::CASES, crossing::CASES]
-        .into_iter()
-        .flatten()
-        .filter(|(id, _)| wanted.is_empty() || wanted.split(',').any(|name| name == *id))
-        .collect();
+    let cases: Vec<&Case> = [
+        protocol::CASES,
+        http::CASES,
+        output::CASES,
+        crossing::CASES,
+        artifacts::CASES,
+    ]
+    .into_iter()
+    .flatten()
+    .filter(|(id, _)| wanted.is_empty() || wanted.split(',').any(|name| name == *id))
+    .collect();
     let failed = drive(&cases);
     for (id, reason) in scope::PARTLY {
         println!("{id} is driven in part: {reason}");

@@ -611,7 +611,7 @@ fn the_second_run_of_a_set_needs_no_registry_no_installer_and_no_new_interpreter
     let mut run = || {
         let call =
             serde_json::json!({ "code": code, "language": "python", "packages": ["tinything"] });
-        client.run(call)["structuredContent"].clone()
+        crate::raw::record(&client.run(call))
     };
     let first = run();
     assert_eq!(first["packages"]["cached"], false, "{first}");

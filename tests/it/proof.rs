@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::raw::Stdio;
+use crate::raw::{self, Stdio};
 use crate::support;
 use cases::{Case, Language, languages};
 use table::Line;
@@ -106,7 +106,7 @@ fn open(cache: &Path) -> Stdio {
 
 fn run(client: &mut Stdio, arguments: Value) -> Value {
     let id = client.begin_call("run", arguments);
-    client.answer_within(&id, PATIENCE)["result"]["structuredContent"].clone()
+    raw::record(&client.answer_within(&id, PATIENCE)["result"])
 }
 
 fn arguments(language: &Language, case: &Case, args: &[&str]) -> Value {
@@ -165,7 +165,7 @@ fn parallel(client: &mut Stdio, language: &Language) -> Option<String> {
     let mut wrong = None;
     for (id, number) in begun {
         let answer = client.answer_within(&id, PATIENCE);
-        let record = &answer["result"]["structuredContent"];
+        let record = &raw::record(&answer["result"]);
         let right = if numbered {
             record["stdout"] == format!("{number}\n")
         } else {

@@ -215,7 +215,7 @@ impl Stdio {
 
     /// The record of a run.
     pub fn run(&mut self, arguments: Value) -> Value {
-        self.call("run", arguments)["structuredContent"].clone()
+        record(&self.call("run", arguments))
     }
 
     /// How long `ping` takes.
@@ -324,6 +324,29 @@ pub fn wait_until(within: Duration, mut found: impl FnMut() -> bool) -> Option<D
         thread::sleep(Duration::from_millis(2));
     }
     Some(start.elapsed())
+}
+
+/// All facts of a run: those for a model, those for its client, and what it means that one is not there.
+pub fn record(result: &Value) -> Value {
+    let mut record = result["structuredContent"].clone();
+    let unsaid = json!({ "stderr": "", "truncated": {}, "notes": [] });
+    let rest = result["_meta"]["dev.hotcell/run"].as_object();
+    if let (Some(record), Some(rest)) = (record.as_object_mut(), rest) {
+        for (name, value) in rest {
+            let known = record.entry(name).or_insert_with(|| json!({}));
+            match (known.as_object_mut(), value.as_object()) {
+                (Some(known), Some(more)) => known.extend(more.clone()),
+                _ => *known = value.clone(),
+            }
+        }
+        for (name, value) in unsaid.as_object().expect("an object") {
+            record.entry(name).or_insert_with(|| value.clone());
+        }
+        if record["status"] == "ok" {
+            record.entry("exit_code").or_insert(0.into());
+        }
+    }
+    record
 }
 
 /// A word that nothing else on this host has said.

@@ -460,7 +460,7 @@ fn many(client: &mut raw::Stdio, count: usize, call: impl Fn(usize) -> Value) ->
             .map(|n| client.begin_call("run", call(n)))
             .collect();
         for id in ids {
-            records.push(client.answer(&id)["result"]["structuredContent"].clone());
+            records.push(raw::record(&client.answer(&id)["result"]));
         }
     }
     records

@@ -4,7 +4,7 @@
 //! group, its workspace a folder for temporary files that ends with it.
 
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ use std::process::{Command, ExitCode, Stdio};
 
 use hotcell::caller::Caller;
 use hotcell::cell::{
-    Boxed, Cell, CellError, Event, Exit, Isolation, Launch, Level, Provider, Start, Streams, Usage,
-    View,
+    Boxed, Cell, CellError, Changes, Event, Exit, Isolation, Launch, Level, Provider, Start,
+    Streams, Usage, View, WantedChanges, changes,
 };
 use hotcell::engine::Engine;
 use hotcell::language::Surroundings;
@@ -169,6 +169,17 @@ impl Cell for Process {
 
     fn export<'a>(&'a self, _: &'a CellPath, _: &'a Path, _: u64) -> Boxed<'a, io::Result<u64>> {
         Box::pin(async { Err(io::ErrorKind::Unsupported.into()) })
+    }
+
+    fn changes<'a>(
+        &'a self,
+        placed: &'a [InputFile],
+        wanted: &'a WantedChanges,
+    ) -> Boxed<'a, io::Result<Changes>> {
+        Box::pin(async move {
+            let workspace = std::fs::File::open(self.workspace.path())?;
+            Ok(changes(workspace.as_fd(), placed, wanted))
+        })
     }
 
     fn take_listener(&mut self) -> Option<OwnedFd> {

@@ -8,6 +8,7 @@
 mod jq;
 mod js;
 mod lua;
+mod picture;
 mod sass;
 mod scheme;
 mod script;
@@ -44,6 +45,7 @@ const VERSIONS: &[(&str, &str)] = &[
     ("jaq", "3.1.2"),
     ("lua", "5.4"),
     ("oxc", "0.146.0"),
+    ("picture", "0.49.0"),
     ("quickjs", js::VERSION),
     ("quickjs-typescript", js::VERSION),
     ("resvg", "0.49.0"),
@@ -59,6 +61,7 @@ fn engine(name: &str) -> Option<Engine> {
         "jaq" => jq::run,
         "lua" => lua::run,
         "oxc" => js::for_node,
+        "picture" => picture::run,
         "quickjs" => js::javascript,
         "quickjs-typescript" => js::typescript,
         "resvg" => svg::run,

@@ -9,6 +9,19 @@ use resvg::{tiny_skia, usvg};
 use super::{Failed, Program, ours};
 
 pub fn run(program: &Program) -> Result<u8, Failed> {
+    let png = draw(program, None)?
+        .encode_png()
+        .map_err(|error| ours(error.to_string()))?;
+    let written = match program.args.first().map(String::as_str) {
+        Some(path) if path != "-" => std::fs::write(path, &png),
+        _ => io::stdout().write_all(&png),
+    };
+    written.map_err(|error| ours(format!("cannot write the picture: {error}")))?;
+    Ok(0)
+}
+
+/// Draws it, no larger than `longest` on either side if that is said.
+pub fn draw(program: &Program, longest: Option<u32>) -> Result<tiny_skia::Pixmap, Failed> {
     let text = program.text()?;
     let mut options = usvg::Options {
         // Pictures that it names are files of the workspace; there is no network.
@@ -30,7 +43,13 @@ pub fn run(program: &Program) -> Result<u8, Failed> {
         };
         broken(format!("{line}: {error}"))
     })?;
-    let size = tree.size().to_int_size();
+    let (width, height) = (tree.size().width(), tree.size().height());
+    let by = longest.map_or(1.0, |longest| (longest as f32 / width.max(height)).min(1.0));
+    let size = tree
+        .size()
+        .scale_by(by)
+        .unwrap_or(tree.size())
+        .to_int_size();
     let mut picture = tiny_skia::Pixmap::new(size.width(), size.height()).ok_or_else(|| {
         broken(format!(
             "1: {} x {} is too large",
@@ -38,18 +57,14 @@ pub fn run(program: &Program) -> Result<u8, Failed> {
             size.height()
         ))
     })?;
+    if longest.is_some() {
+        // For people to look at: what has no background is meant for paper.
+        picture.fill(tiny_skia::Color::WHITE);
+    }
     resvg::render(
         &tree,
-        tiny_skia::Transform::default(),
+        tiny_skia::Transform::from_scale(by, by),
         &mut picture.as_mut(),
     );
-    let png = picture
-        .encode_png()
-        .map_err(|error| ours(error.to_string()))?;
-    let written = match program.args.first().map(String::as_str) {
-        Some(path) if path != "-" => std::fs::write(path, &png),
-        _ => io::stdout().write_all(&png),
-    };
-    written.map_err(|error| ours(format!("cannot write the picture: {error}")))?;
-    Ok(0)
+    Ok(picture)
 }

@@ -3,6 +3,8 @@
 //! Every function of it that we call needs the global interpreter lock, so all of them are
 //! behind [`Gil`]. The types are those of its documented C API, the same since version 3.7.
 
+mod kept;
+
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
 use std::io;
 use std::marker::PhantomData;
@@ -33,9 +35,13 @@ symbols! {
         PyDict_New: c"PyDict_New" = fn() -> Pointer,
         PyDict_SetItemString: c"PyDict_SetItemString" = fn(Pointer, *const c_char, Pointer) -> c_int,
         PyDict_GetItemString: c"PyDict_GetItemString" = fn(Pointer, *const c_char) -> Pointer,
+        PyDict_DelItemString: c"PyDict_DelItemString" = fn(Pointer, *const c_char) -> c_int,
         PyLong_FromLong: c"PyLong_FromLong" = fn(c_long) -> Pointer,
         PyLong_AsLong: c"PyLong_AsLong" = fn(Pointer) -> c_long,
         PyErr_Print: c"PyErr_Print" = fn(),
+        PyImport_AddModule: c"PyImport_AddModule" = fn(*const c_char) -> Pointer,
+        PyModule_GetDict: c"PyModule_GetDict" = fn(Pointer) -> Pointer,
+        Py_IncRef: c"Py_IncRef" = fn(Pointer),
         Py_DecRef: c"Py_DecRef" = fn(Pointer),
         PyRun_AnyFileExFlags: c"PyRun_AnyFileExFlags"
             = fn(*mut c_void, *const c_char, c_int, *const c_void) -> c_int,
@@ -164,6 +170,9 @@ impl Gil {
 
     /// What the program comes to; 2 if it is not there.
     fn run_program(&self, path: &CStr) -> c_int {
+        if let Some(code) = self.take_program() {
+            return self.run_code_as_program(&code);
+        }
         // SAFETY: two C strings.
         let file = unsafe { fopen64(path.as_ptr(), c"rb".as_ptr()) };
         if file.is_null() {
@@ -192,6 +201,7 @@ impl Gil {
         // SAFETY: it takes nothing, and lends us what lives as long as the interpreter.
         let builtins = unsafe { (self.api.PyEval_GetBuiltins)() };
         self.set(&names, c"__builtins__", builtins)?;
+        self.set(&names, c"kept", self.kept()?.as_ptr())?;
         Ok(names)
     }
 

@@ -9,6 +9,7 @@ use jail::cgroup::Usage;
 
 use super::prestarted::ZygoteMaker;
 use super::setup::{AsyncCell, Started};
+use crate::cell::changes::{Changes, WantedChanges, changes, is_untouched};
 use crate::cell::pool::Refill;
 use crate::cell::workspace::{collect, export};
 use crate::cell::{Boxed, Cell, CellError, Event, Isolation, Streams};
@@ -87,6 +88,23 @@ impl Cell for JailCell {
     ) -> Boxed<'a, io::Result<u64>> {
         let (folder, to) = (folder.clone(), to.to_owned());
         Box::pin(self.with_workspace(move |it| export(it.as_fd(), &folder, &to, most)))
+    }
+
+    fn changes<'a>(
+        &'a self,
+        placed: &'a [InputFile],
+        wanted: &'a WantedChanges,
+    ) -> Boxed<'a, io::Result<Changes>> {
+        Box::pin(async move {
+            // Most programs leave nothing: that is seen sooner than a thread is found.
+            let workspace = self.cell.inner.workspace();
+            if workspace.is_some_and(|it| is_untouched(it, placed, wanted)) {
+                return Ok(Changes::default());
+            }
+            let (placed, wanted) = (placed.to_vec(), wanted.clone());
+            let look = move |it: OwnedFd| Ok(changes(it.as_fd(), &placed, &wanted));
+            self.with_workspace(look).await
+        })
     }
 
     fn take_listener(&mut self) -> Option<OwnedFd> {

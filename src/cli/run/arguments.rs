@@ -7,7 +7,8 @@ use crate::cli::RequirementArguments;
 use crate::language::Registry;
 use crate::request::{
     Access, AskedLimits, AskedPackages, InputFile, Mount, Network, RequestError, RunRequest,
-    check_mount, check_variable, parse_count, parse_cpus, parse_duration, parse_mount, parse_size,
+    Showing, check_mount, check_variable, parse_count, parse_cpus, parse_duration, parse_mount,
+    parse_size,
 };
 
 const EXIT_CODES: &str = "\
@@ -99,6 +100,10 @@ pub struct Arguments {
     /// End the program when it has printed more than this [default: 256m]
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     output_limit: Option<String>,
+    /// Write the files that the program leaves in its working directory, new or changed, into
+    /// this folder
+    #[arg(long, value_name = "DIR", conflicts_with = "plan")]
+    pub out: Option<PathBuf>,
     /// Print the result as JSON when the program has ended, instead of its output as it comes
     #[arg(long)]
     pub json: bool,
@@ -137,7 +142,9 @@ impl Arguments {
             .offline(self.offline)
             .limits(self.limits()?)?
             .mounts(self.mounts()?)?
-            .network(self.network()?);
+            .wants_files(self.out.is_some() || self.json)
+            .network(self.network()?)
+            .showing(self.showing());
         if let Some(language) = self.language.as_deref().or(named) {
             request = request.language(language);
         }
@@ -148,6 +155,14 @@ impl Arguments {
             request = request.named(file);
         }
         Ok((request, program.may_read_stdin))
+    }
+
+    /// Who pipes our output wants what the program prints and nothing else.
+    fn showing(&self) -> Showing {
+        match self.json || io::stdout().is_terminal() {
+            true => Showing::All,
+            false => Showing::Pictures,
+        }
     }
 
     fn program(&self, is_language: bool) -> Result<Program<'_>, RequestError> {

@@ -15,7 +15,8 @@ use crate::cell::CellError;
 use crate::cli::signals::asked_to_end;
 use crate::cli::{print_error, print_note, show_progress};
 use crate::engine::StartError;
-use crate::run::{OutputEvent, Stdin, Stream, picture_kind};
+use crate::media_type::picture_kind;
+use crate::run::{OutputEvent, Stdin, Stream};
 use crate::service::{Observer, Output};
 
 /// Passes our standard input on as it comes.

@@ -59,7 +59,7 @@ impl Params {
         // A null is what some clients send for a parameter that was left out.
         let mut take = |key| arguments.remove(key).filter(|value| !value.is_null());
         let code = text("code", take("code"))?.unwrap_or_default();
-        let mut request = RunRequest::new(code).map_err(bad)?;
+        let mut request = RunRequest::new(code).map_err(bad)?.wants_files(true);
         if let Some(language) = text("language", take("language"))? {
             request = request.language(language);
         }

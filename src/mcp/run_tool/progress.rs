@@ -98,7 +98,7 @@ impl<'a> Reporter<'a> {
                 line => format!("running for {seconds:.0} s; last output: {line}"),
             }
         } else {
-            let text = String::from_utf8_lossy(&self.newest).into_owned();
+            let text = plain(&self.newest);
             let line = text.lines().rfind(|line| !line.trim().is_empty());
             self.last_line = line.unwrap_or_default().chars().take(200).collect();
             self.newest.clear();
@@ -112,5 +112,45 @@ impl<'a> Reporter<'a> {
         let seconds = self.started.elapsed().as_secs_f64();
         let done = (seconds * 1000.0).round() / 1000.0;
         self.context.report(done, None, Some(message));
+    }
+}
+
+/// The text in the newest output. Lines that are none, as those of a picture, are one word.
+fn plain(bytes: &[u8]) -> String {
+    const BINARY: &str = "[binary data]";
+    let mut lines: Vec<&str> = Vec::new();
+    // The first and the last may be cut within a character.
+    let continues = |byte: &&u8| **byte & 0xc0 == 0x80;
+    let cut = bytes.iter().take(3).take_while(continues).count();
+    for line in bytes[cut..].split(|byte| *byte == b'\n') {
+        let text = match std::str::from_utf8(line) {
+            Err(error) if error.error_len().is_none() => {
+                std::str::from_utf8(&line[..error.valid_up_to()])
+            }
+            text => text,
+        };
+        let is_plain = |text: &&str| {
+            let usual = |c: char| !c.is_control() || matches!(c, '\t' | '\r' | '\x1b' | '\x08');
+            text.chars().all(usual)
+        };
+        match text.ok().filter(is_plain) {
+            Some(text) => lines.push(text),
+            None if lines.last() == Some(&BINARY) => {}
+            None => lines.push(BINARY),
+        }
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_reported_as_it_is_and_a_picture_in_a_word() {
+        assert_eq!(plain("a\n\x1b[1mé\n".as_bytes()), "a\n\x1b[1mé\n");
+        assert_eq!(plain(b"\xa9cut \xc3"), "cut ");
+        let picture = b"before\n\x89PNG\r\n\x1a\n\0\0\rIHDR\n\xff\xfe\nafter";
+        assert_eq!(plain(picture), "before\n[binary data]\nafter");
     }
 }

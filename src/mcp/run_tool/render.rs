@@ -1,15 +1,17 @@
 //! A run's result for a client: text for a reader, and the same facts as data.
 //!
-//! Clients show one or the other, so each is complete alone. What is too long is
-//! kept whole in the store, and both say where.
+//! Clients show a model one or the other, so each is complete alone and has nothing in it that a caller does not act on. What is too long is
+//! stored whole, and both say where. The rest is in `_meta`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
+use super::facts;
+use crate::display::{self, Displayed, Kind};
 use crate::hint::Surface;
-use crate::mcp::outputs;
-use crate::output::{RunOutput, Status};
+use crate::output::{FileOutput, RunOutput, Status};
+use crate::request::bytes;
 use crate::service::{Budget, LongStream, Ran};
 
 /// The members of a `tools/call` result.
@@ -38,17 +40,42 @@ pub fn render_as(
             "data": STANDARD.encode(&image.data),
         })
     }));
+    content.extend(pictures(&output.displays));
     content.extend(links.iter().map(Link::to_value));
-    let mut facts = serde_json::to_value(&output).unwrap_or_default();
-    trim(&mut facts);
-    if let Some(run) = ran.long.iter().find_map(|long| long.stored.as_deref()) {
-        facts["run"] = run.into();
-    }
+    content.extend(output.files.iter().filter_map(file_link));
+    let is_error = output.status != Status::Ok;
+    let (facts, rest) = facts::split(&output);
     Map::from_iter([
         ("content".to_owned(), content.into()),
-        ("structuredContent".to_owned(), facts),
-        ("isError".to_owned(), (output.status != Status::Ok).into()),
+        ("structuredContent".to_owned(), facts.into()),
+        ("isError".to_owned(), is_error.into()),
+        ("_meta".to_owned(), json!({ facts::REST: rest })),
     ])
+}
+
+/// Where the content of a file can be read, if it is stored.
+fn file_link(file: &FileOutput) -> Option<Value> {
+    Some(json!({
+        "type": "resource_link",
+        "uri": file.uri.as_ref()?,
+        "name": file.name,
+        "mimeType": file.media_type,
+        "size": file.size,
+    }))
+}
+
+/// What the pictures of one answer may have together, in bytes.
+const MOST_PICTURES: usize = 4 << 20;
+
+/// The pictures that were shown, in order, as many as an answer holds.
+fn pictures(displays: &[Displayed]) -> Vec<Value> {
+    let mut room = MOST_PICTURES;
+    let block = |(kind, data): (Kind, &[u8])| {
+        room = room.checked_sub(data.len())?;
+        Some(json!({ "type": "image", "mimeType": kind.mime(), "data": STANDARD.encode(data) }))
+    };
+    let all = displays.iter().filter_map(Displayed::picture);
+    all.map_while(block).collect()
 }
 
 /// Where the whole of a stream can be read.
@@ -78,8 +105,8 @@ fn shorten(output: &mut RunOutput, long: &LongStream, budget: Budget) -> Option<
         _ => (&mut output.stderr, budget.stderr),
     };
     let (head, tail) = head_and_tail(text, budget)?;
-    let link = long.stored.as_ref().map(|run| Link {
-        uri: outputs::uri(run, long.name),
+    let link = long.stored.as_ref().map(|uri| Link {
+        uri: uri.clone(),
         stream: long.name,
         bytes: long.bytes,
     });
@@ -113,6 +140,18 @@ fn text(output: &RunOutput, links: &[Link]) -> String {
         text += "[stderr]\n";
         text += &output.stderr;
     }
+    if let Some(value) = &output.value {
+        separate(&mut text);
+        text += "[value]\n";
+        match value {
+            Value::String(value) => text += value,
+            value => text += &value.to_string(),
+        }
+    }
+    for (number, said) in texts(&output.displays) {
+        separate(&mut text);
+        text += &format!("[display {number}]\n{said}");
+    }
     let mut notes: Vec<String> = Vec::new();
     match &output.error {
         Some(error) => {
@@ -121,8 +160,9 @@ fn text(output: &RunOutput, links: &[Link]) -> String {
                 None => format!("{}: {}", output.status, error.message),
             });
         }
-        None if output.image.is_some() => {}
-        None if output.stdout.is_empty() && output.stderr.is_empty() => {
+        None if output.image.is_some() || output.value.is_some() || !output.displays.is_empty() => {
+        }
+        None if output.stdout.is_empty() && output.stderr.is_empty() && output.files.is_empty() => {
             notes.push("The program succeeded and printed nothing.".to_owned());
         }
         None => {}
@@ -133,6 +173,14 @@ fn text(output: &RunOutput, links: &[Link]) -> String {
             "The program printed a picture: {kind}, {bytes} bytes"
         ));
     }
+    notes.extend(output.files.iter().map(|file| {
+        let (name, bytes) = (&file.name, bytes(file.size));
+        match &file.uri {
+            Some(uri) => format!("left {name}, {bytes}: {uri}"),
+            None => format!("left {name}, {bytes}: more than is kept"),
+        }
+    }));
+    notes.extend(display::summary(&output.displays));
     notes.extend(output.refusals(Surface::Mcp));
     notes.extend(output.notes.iter().cloned());
     if let Some(link) = links.first() {
@@ -148,24 +196,16 @@ fn text(output: &RunOutput, links: &[Link]) -> String {
     text
 }
 
+/// What was shown that is text, with its number.
+fn texts(displays: &[Displayed]) -> impl Iterator<Item = (usize, &str)> {
+    let numbered = displays.iter().enumerate();
+    numbered.filter_map(|(at, it)| Some((at + 1, it.text.as_deref()?)))
+}
+
 /// Ends the text with a line break, if there is any text.
 pub fn separate(text: &mut String) {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
-    }
-}
-
-/// Leaves out what only costs a reader time: empty members, and walls that stand.
-fn trim(facts: &mut Value) {
-    let Some(members) = facts.as_object_mut() else {
-        return;
-    };
-    if let Some(walls) = members
-        .get_mut("isolation")
-        .and_then(|isolation| isolation.get_mut("walls"))
-        .and_then(Value::as_array_mut)
-    {
-        walls.retain(|wall| wall["stands"] == false);
     }
 }
 

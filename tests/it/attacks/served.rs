@@ -134,7 +134,7 @@ impl Client {
 
     fn run(&mut self, arguments: Value) -> Value {
         let params = json!({ "name": "run", "arguments": arguments });
-        self.ask("tools/call", params)["result"]["structuredContent"].take()
+        crate::raw::record(&self.ask("tools/call", params)["result"])
     }
 
     fn ask(&mut self, method: &str, params: Value) -> Value {

@@ -99,7 +99,7 @@ fn the_usual_globals_are_there() {
             "true\n",
         ),
         (
-            "require('fs').writeFileSync('x', 'y'); console.log(require('fs').readFileSync('x', 'utf8'), require('path').join('a', '..', 'b'))",
+            "const fs = require('fs'); fs.writeFileSync('x', 'y'); console.log(fs.readFileSync('x', 'utf8'), require('path').join('a', '..', 'b')); fs.unlinkSync('x')",
             "y b\n",
         ),
         (

@@ -208,8 +208,15 @@ fn another_principals_things() {
     assert_eq!(asked(&session, "POST").0, 404);
     // An output of another is an output that is not there.
     let result = theirs.call("run", python("print('secret ' * 100_000)"));
-    let run = result["structuredContent"]["run"].as_str();
-    let uri = format!("run://{}/stdout", run.expect("its output is kept"));
+    let text = result["structuredContent"]["stdout"]
+        .as_str()
+        .expect("text");
+    let at = text.find("run://").expect("its output is kept");
+    let uri = text[at..]
+        .split(' ')
+        .next()
+        .expect("its address")
+        .to_owned();
     let read = |server: &Http, uri: &str| {
         let params = json!({ "uri": uri });
         server.post(

@@ -183,6 +183,10 @@ fn active_content() {
             .as_str()
             .is_some_and(|text| text.starts_with("![x](http://"))
     );
+    let types: Vec<&Value> = record["files"].as_array().expect("files").iter().collect();
+    let types: Vec<&Value> = types.iter().map(|file| &file["type"]).collect();
+    let unknown = "application/octet-stream";
+    assert_eq!(types, ["image/svg+xml", unknown, "text/html"]);
     std::thread::sleep(Duration::from_millis(200));
     assert!(
         listener.accept().is_err(),

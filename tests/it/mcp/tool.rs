@@ -23,10 +23,11 @@ fn text_and_data_each_tell_the_whole_result() {
     assert_eq!(result["isError"], false, "stderr alone is no error");
     let facts = &result["structuredContent"];
     assert_eq!(facts["status"], "ok");
-    assert_eq!(facts["exit_code"], 0);
     assert_eq!(facts["stdout"], "out\n['a', 'b c'] input file\n");
     assert_eq!(facts["stderr"], "err\n");
-    assert_eq!(facts["language"], "python");
+    let run = &result["_meta"]["dev.hotcell/run"];
+    assert_eq!(run["language"], "python");
+    assert_eq!(run["isolation"]["walls"], json!([]), "{run}");
     assert_eq!(
         text(&result),
         "out\n['a', 'b c'] input file\n[stderr]\nerr\n"
@@ -334,4 +335,62 @@ fn a_quiet_program_is_said_to_be_running_every_five_seconds() {
     client.wait(said("started"));
     let beat = client.wait(|message| said("running for")(message) || message.get("id").is_some());
     assert!(said("last output: started")(&beat), "{beat}");
+}
+
+/// At least as many tokens as a model's tokenizer makes of a text: one for each sign, and for every four letters or three digits of a word.
+fn tokens(text: &str) -> usize {
+    let mut tokens = 0;
+    let mut word = 0_usize;
+    for character in text.chars().chain([' ']) {
+        match character {
+            'a'..='z' | 'A'..='Z' => word += 3,
+            '0'..='9' => word += 4,
+            _ => {
+                tokens += word.div_ceil(12) + usize::from(character != ' ');
+                word = 0;
+            }
+        }
+    }
+    tokens
+}
+
+#[test]
+fn a_result_costs_few_tokens_beyond_what_was_printed() {
+    let mut client = Client::open(&[]);
+    let quiet = [
+        ("python", "print(1)"),
+        ("python", "print('hello')"),
+        ("python", "for i in range(5): print(i, i * i)"),
+        ("python", "import json; print(json.dumps({'a': [1, 2]}))"),
+        ("python", "import sys; print(sys.version_info[0])"),
+        ("sh", "echo one; echo two"),
+        ("sh", "seq 3"),
+        ("sh", "printf 'no line break'"),
+        ("javascript", "console.log([1, 2, 3].map(x => x * 2))"),
+        ("lua", "print(6 * 7)"),
+        ("sql", "select 1 as a, 2 as b"),
+    ];
+    let telling = [
+        ("python", "x = 1"),
+        ("python", "raise ValueError('no')"),
+        ("python", "import sys; print('e', file=sys.stderr)"),
+        ("python", "import sys; sys.exit(3)"),
+        ("python", "print(1"),
+        ("python", "import no_such_module_of_anybody"),
+        ("python", "open('a.csv', 'w').write('1,2')"),
+        ("sh", "no-such-command"),
+        ("sh", "kill -9 $$"),
+    ];
+    let cases = quiet.map(|case| (case, 25)).into_iter();
+    let cases = cases.chain(telling.map(|case| (case, 180)));
+    for ((language, code), most) in cases {
+        let result = client.run(json!({ "language": language, "code": code }));
+        let facts = &result["structuredContent"];
+        let printed = |stream: &str| tokens(facts[stream].as_str().unwrap_or_default());
+        let printed = printed("stdout") + printed("stderr");
+        for said in [text(&result).to_owned(), facts.to_string()] {
+            let cost = tokens(&said).saturating_sub(printed);
+            assert!(cost <= most, "{code}: {cost} tokens in {said}");
+        }
+    }
 }

@@ -127,8 +127,7 @@ fn cells_that_wait_already_see_what_is_installed_later() {
         }
     });
     let mut run = |code: &str| {
-        client.call("run", json!({ "code": code, "language": "python" }))["structuredContent"]
-            .clone()
+        raw::record(&client.call("run", json!({ "code": code, "language": "python" })))
     };
     // The pool is full before the package is there.
     for _ in 0..8 {

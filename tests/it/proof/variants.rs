@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::raw::Stdio;
+use crate::raw::{Stdio, record};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -38,7 +38,7 @@ fn every_shape_of_a_program_runs_where_its_language_is() {
             json!({ "language": id, "code": code, "args": args, "files": files, "timeout": 120 });
         let call = client.begin_call("run", arguments);
         let answer = client.answer_within(&call, super::PATIENCE);
-        let record = &answer["result"]["structuredContent"];
+        let record = &record(&answer["result"]);
         if record["error"]["kind"] == "missing_runtime" {
             println!("not here: {id}, {}", variant.why);
             continue;

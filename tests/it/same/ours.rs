@@ -46,7 +46,7 @@ pub fn over_mcp(hotcell: &Hotcell, options: &[&str], programs: &[Program]) -> Ve
         if in_flight == 1 {
             thread::sleep(PACE);
         }
-        answers.push(of_output(&answer["result"]["structuredContent"]));
+        answers.push(of_output(&raw::record(&answer["result"])));
     }
 }
 

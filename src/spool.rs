@@ -52,26 +52,26 @@ impl Spool {
         }
     }
 
-    pub fn finish(self) -> io::Result<StoredOutput> {
+    pub fn finish(self) -> io::Result<Spooled> {
         self.finish_with(&[])
     }
 
     /// The whole stream, with the bytes from its beginning that were not added here.
-    pub fn finish_with(self, beginning: &[u8]) -> io::Result<StoredOutput> {
+    pub fn finish_with(self, beginning: &[u8]) -> io::Result<Spooled> {
         if let Some(error) = self.failed {
             return Err(error);
         }
         match self.file {
             None => {
                 let bytes = [beginning, &self.start].concat();
-                Ok(StoredOutput {
+                Ok(Spooled {
                     len: bytes.len() as u64,
                     content: Content::Memory(bytes),
                 })
             }
             Some(file) => {
                 file.write_all_at(beginning, 0)?;
-                Ok(StoredOutput {
+                Ok(Spooled {
                     len: self.len,
                     content: Content::File(file),
                 })
@@ -93,18 +93,29 @@ impl Spool {
     }
 }
 
-/// A stream that is stored. Never changes.
-pub struct StoredOutput {
+/// Bytes that are all there. They never change.
+#[derive(Debug)]
+pub struct Spooled {
     content: Content,
     len: u64,
 }
 
+#[derive(Debug)]
 enum Content {
     Memory(Vec<u8>),
     File(File),
 }
 
-impl StoredOutput {
+impl Default for Spooled {
+    fn default() -> Self {
+        Self {
+            content: Content::Memory(Vec::new()),
+            len: 0,
+        }
+    }
+}
+
+impl Spooled {
     pub fn len(&self) -> u64 {
         self.len
     }

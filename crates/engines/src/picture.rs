@@ -1,0 +1,72 @@
+//! A picture for people to look at: SVG is drawn, a PNG that is too large is made smaller. Arguments: the file to write, the longest side
+//! in pixels, and the most bytes.
+
+use resvg::tiny_skia::{FilterQuality, Pixmap, PixmapPaint, Transform};
+
+use super::{Failed, Program, ours, svg};
+
+/// More pixels are not decoded.
+const MOST_PIXELS: u64 = 100 << 20;
+
+pub fn run(program: &Program) -> Result<u8, Failed> {
+    let [path, side, bytes] = &program.args[..] else {
+        return Err(ours("a file, a length and a size are needed".to_owned()));
+    };
+    let number = |text: &str| {
+        text.parse()
+            .map_err(|_| ours(format!("`{text}` is no number")))
+    };
+    let (side, bytes): (u32, u32) = (number(side)?, number(bytes)?);
+    let mut picture = read(program, side)?;
+    loop {
+        let longest = picture.width().max(picture.height());
+        if longest > side {
+            picture = scaled(&picture, side as f32 / longest as f32)?;
+        }
+        let png = picture
+            .encode_png()
+            .map_err(|error| ours(error.to_string()))?;
+        if png.len() <= bytes as usize || longest < 16 {
+            let written = std::fs::write(path, &png);
+            written.map_err(|error| ours(format!("cannot write the picture: {error}")))?;
+            return Ok(0);
+        }
+        picture = scaled(&picture, 0.7)?;
+    }
+}
+
+fn read(program: &Program, side: u32) -> Result<Pixmap, Failed> {
+    if !program.file.ends_with(".png") {
+        return svg::draw(program, Some(side));
+    }
+    let number = |at: usize| {
+        let bytes = program.source.get(at..at + 4)?.try_into().ok()?;
+        Some(u64::from(u32::from_be_bytes(bytes)))
+    };
+    let pixels = number(16)
+        .zip(number(20))
+        .map(|(width, height)| width * height);
+    if pixels.is_none_or(|pixels| pixels > MOST_PIXELS) {
+        return Err(ours("it has too many pixels".to_owned()));
+    }
+    Pixmap::decode_png(&program.source).map_err(|error| ours(error.to_string()))
+}
+
+/// By halves, so that each pixel is made of all that it stands for.
+fn scaled(picture: &Pixmap, by: f32) -> Result<Pixmap, Failed> {
+    if by < 0.5 {
+        return scaled(&scaled(picture, 0.5)?, by * 2.0);
+    }
+    let side = |length: u32| ((length as f32 * by).round() as u32).max(1);
+    let (width, height) = (side(picture.width()), side(picture.height()));
+    let mut smaller = Pixmap::new(width, height).ok_or_else(|| ours("no room".to_owned()))?;
+    let paint = PixmapPaint {
+        quality: FilterQuality::Bilinear,
+        ..PixmapPaint::default()
+    };
+    let across = width as f32 / picture.width() as f32;
+    let down = height as f32 / picture.height() as f32;
+    let fit = Transform::from_scale(across, down);
+    smaller.draw_pixmap(0, 0, picture.as_ref(), &paint, fit, None);
+    Ok(smaller)
+}

@@ -1,0 +1,132 @@
+// What a JavaScript program shows: `display(x)`, and the value of its last expression. Each is a file in one folder; their numbers
+// are their order, their extensions their types. Loaded before the program.
+'use strict';
+{
+  const fs = require('fs');
+  const shown = '{folder}/display/';
+  const wants = '{wants}';
+  const types = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/gif': 'gif', 'image/webp': 'webp', 'image/svg+xml': 'svg', 'text/html': 'html', 'application/json': 'json', 'text/plain': 'txt' };
+
+  const inspect = (thing) => {
+    try {
+      return require('util').inspect(thing, { depth: 4, maxArrayLength: 200, maxStringLength: 16384 });
+    } catch {
+      return String(thing);
+    }
+  };
+
+  // As JSON, if it is nothing else and not too much.
+  const json = (thing, left = { items: 2000 }) => {
+    if (--left.items < 0) return undefined;
+    if (thing === null || typeof thing === 'boolean' || typeof thing === 'string') return JSON.stringify(thing);
+    if (typeof thing === 'number') return Number.isFinite(thing) ? JSON.stringify(thing) : undefined;
+    if (typeof thing !== 'object' || typeof thing.toJSON === 'function') return undefined;
+    const plain = Array.isArray(thing) || [Object.prototype, null].includes(Object.getPrototypeOf(thing));
+    if (!plain) return undefined;
+    const parts = Object.entries(thing).map(([key, item]) => [key, json(item, left)]);
+    if (parts.some(([, text]) => text === undefined)) return undefined;
+    if (!Array.isArray(thing)) return `{${parts.map(([key, text]) => `${JSON.stringify(key)}: ${text}`).join(', ')}}`;
+    return parts.length === thing.length ? `[${parts.map(([, text]) => text).join(', ')}]` : undefined;
+  };
+
+  const picture = (bytes) => {
+    const start = String.fromCharCode(...bytes.slice(0, 12));
+    if (start.startsWith('\x89PNG')) return 'png';
+    if (start.startsWith('\xff\xd8\xff')) return 'jpg';
+    if (start.startsWith('GIF8')) return 'gif';
+    return start.startsWith('RIFF') && start.endsWith('WEBP') ? 'webp' : undefined;
+  };
+
+  const rendered = (thing) => {
+    if (thing instanceof Uint8Array && picture(thing)) return [picture(thing), thing];
+    if (typeof thing === 'string') {
+      const start = thing.trimStart().slice(0, 1000).toLowerCase();
+      if (start.startsWith('<svg') || (start.startsWith('<?xml') && start.includes('<svg'))) return ['svg', thing];
+      return [/^<(!doctype|html|head|body|div|table|h[1-6]|p|ul|ol|span|img|style|section)\b/.test(start) ? 'html' : 'txt', thing];
+    }
+    if (thing !== null && typeof thing === 'object') {
+      const found = Object.keys(types).find((type) => Object.hasOwn(thing, type));
+      if (found) {
+        const data = thing[found];
+        const isBase64 = typeof data === 'string' && found.startsWith('image/') && found !== 'image/svg+xml';
+        return [types[found], isBase64 ? Buffer.from(data, 'base64') : typeof data === 'object' && !(data instanceof Uint8Array) ? JSON.stringify(data) : data];
+      }
+    }
+    const text = typeof thing === 'object' ? json(thing) : undefined;
+    return text === undefined ? ['txt', inspect(thing)] : ['json', text];
+  };
+
+  const save = (kind, data) => {
+    fs.mkdirSync(shown, { recursive: true });
+    const taken = fs.readdirSync(shown).map((name) => parseInt(name.slice(0, 3), 10)).filter(Number.isInteger);
+    const number = Math.max(0, ...taken) + 1;
+    if (number <= 50) fs.writeFileSync(`${shown}${String(number).padStart(3, '0')}.${kind}`, data, { flag: 'wx' });
+  };
+
+  const display = (...things) => things.forEach((thing) => save(...rendered(thing)));
+
+  const keep = (value) => {
+    if (value === undefined || value instanceof Promise) return;
+    try {
+      const [kind, data] = rendered(value);
+      if (['png', 'jpg', 'gif', 'webp', 'svg'].includes(kind)) return save(kind, data);
+      const text = json(value);
+      const most = 16384;
+      if (text !== undefined && text.length <= most) return fs.writeFileSync(`${shown}value.json`, text, { flag: 'wx' });
+      fs.writeFileSync(`${shown}value.txt`, (typeof value === 'string' ? value : inspect(value)).slice(0, most), { flag: 'wx' });
+    } catch {}
+  };
+
+  // The program with its last expression, which begins where a line does, given to `$$v`. What is before it must be a program by
+  // itself, and it an expression by itself. An error in that very line is reported five columns late, and in no other.
+  const withValue = (program) => {
+    const { Script } = require('vm');
+    const parses = (text) => {
+      try {
+        new Script(`(function(exports,require,module,__filename,__dirname){${text.replace(/^#!/, '//')}\n})`);
+        return true;
+      } catch {
+        return false;
+      }
+    };
+    const lines = program.split('\n');
+    const counts = (line) => line.trim() && !line.trimStart().startsWith('//');
+    let at = lines.length - 1;
+    while (at > 0 && !(counts(lines[at]) && /^[^\s)\]}]/.test(lines[at]))) at--;
+    const before = lines.slice(0, at).join('\n');
+    const last = lines.slice(at).join('\n').replace(/;\s*$/, '');
+    const continues = /^[([`+\-/.,*]/.test(last) && !/(^|[;}])\s*$/.test(before);
+    if (continues || !counts(last) || !parses(before) || !parses(`(${last}\n)`)) return program;
+    return [...lines.slice(0, at), `$$v=(${last}\n)`].join('\n');
+  };
+
+  const offer = () => {
+    const { readFileSync } = fs;
+    const main = require('path').resolve(process.argv[1] ?? '');
+    fs.readFileSync = function (file, ...rest) {
+      const text = readFileSync.call(this, file, ...rest);
+      if (file !== main || typeof text !== 'string') return text;
+      fs.readFileSync = readFileSync;
+      const program = withValue(text);
+      if (program !== text) {
+        Object.defineProperty(globalThis, '$$v', {
+          configurable: true,
+          set(value) {
+            delete globalThis.$$v;
+            keep(value);
+          },
+        });
+      }
+      return program;
+    };
+  };
+
+  // What we were loaded by is not the program's, nor that of what it starts.
+  for (const name of ['NODE_OPTIONS', 'BUN_OPTIONS']) {
+    const rest = process.env[name]?.replace(/ ?--(require|preload)=\S*\/display\.cjs/, '');
+    if (rest === '') delete process.env[name];
+    else if (rest !== undefined) process.env[name] = rest;
+  }
+  if (!('display' in globalThis)) Object.defineProperty(globalThis, 'display', { value: display, writable: true, configurable: true });
+  if (wants.includes('value')) offer();
+}

@@ -1,0 +1,216 @@
+# The value of a program's last expression, in the folder of what it shows: `value.json` if it is JSON, else `value.txt`.
+#
+# `compiled` makes code of a program that hands its last value to `keep`. A pre-started interpreter has this loaded and runs that code
+# as it runs any program, with no frame of ours below it (`prepare`); a new one is started by `start`. Modules are loaded where
+# they are needed: most values need none.
+HERE = '/workspace/.home/.hotcell/'
+FOLDER = HERE + 'display/'
+# No program can have such a name.
+NAME = ' value'
+MOST = 16384
+ITEMS = 2000
+
+
+def compiled(path):
+    """A program that keeps the value of its last expression; None if it has none, or the compiler has something to say about it."""
+    import sys
+    said, stderr = [], sys.stderr
+    sys.stderr = type('Said', (), {'write': said.append, 'flush': id})
+    try:
+        with open(path, 'rb') as file:
+            code = made(file.read(), path)
+        return None if said else code
+    except Exception:
+        return None
+    finally:
+        sys.stderr = stderr
+
+
+def made(text, path):
+    tree = compile(text, path, 'exec', 0x400, True)  # ast.PyCF_ONLY_AST
+    last = tree.body[-1]
+    kinds = syntax()
+    if type(last) is not kinds.Expr:
+        return None
+    where = {name: getattr(last.value, name) for name in ('lineno', 'col_offset', 'end_lineno', 'end_col_offset')}
+    name = kinds.Name(NAME, kinds.Load(), **where)
+    last.value = kinds.Call(name, [last.value], [], **where)
+    return compile(tree, path, 'exec', 0, True)
+
+
+def syntax(known=[]):
+    """Python's own syntax, whose first use takes longer than most programs."""
+    if not known:
+        import _ast
+        known.append(_ast)
+    return known[0]
+
+
+def warm():
+    """Does once what each program needs, and leaves no module behind."""
+    import sys
+    known = set(sys.modules)
+    made(b'1\n', 'x')
+    json('x', [1])
+    for name in set(sys.modules) - known:
+        del sys.modules[name]
+
+
+def offer():
+    import builtins
+    setattr(builtins, NAME, keep)
+
+
+def keep(value):
+    import builtins
+    vars(builtins).pop(NAME, None)
+    if value is not None:
+        save(value)
+
+
+def save(value, name='value'):
+    """Writes a value; one that is a picture is shown. What it cannot say it does not have."""
+    try:
+        kind, text = form(value)
+        if kind:
+            if len(text) > MOST:
+                head, tail = text[:MOST * 3 // 4], text[-MOST // 4:]
+                text = f'{head}\n[... {len(text) - len(head) - len(tail)} characters left out ...]\n{tail}'
+            with open(f'{FOLDER}{name}.{kind}', 'x', encoding='utf-8', errors='backslashreplace') as file:
+                file.write(text)
+    except Exception:
+        pass
+
+
+def form(value):
+    try:
+        text = json(value, [ITEMS])
+        if len(text) <= MOST or type(value) is not str:
+            return 'json' if len(text) <= MOST else 'txt', text
+        return 'txt', value
+    except (ValueError, RecursionError):
+        pass
+    family = type(value).__module__.partition('.')[0]
+    table = as_table(value, family)
+    if table:
+        return 'txt', table
+    if family not in ('builtins', '__main__') or hasattr(value, '_repr_png_') or hasattr(value, '_repr_svg_') or isinstance(value, (list, tuple)):
+        if library('display')['shows_value'](value):
+            return None, None
+    return 'txt', repr(value)
+
+
+def json(value, left):
+    """As JSON, if it is nothing else and not too much."""
+    left[0] -= 1
+    if left[0] < 0:
+        raise ValueError
+    kind = type(value)
+    if kind is str:
+        from _json import encode_basestring_ascii
+        return encode_basestring_ascii(value)
+    if kind is bool:
+        return 'true' if value else 'false'
+    if value is None:
+        return 'null'
+    if kind is int and abs(value) < 1 << 63 or kind is float and abs(value) < 1e300:
+        return repr(value)
+    if kind is list:
+        return '[%s]' % ', '.join(json(item, left) for item in value)
+    if kind is dict and all(type(key) is str for key in value):
+        return '{%s}' % ', '.join(f'{json(key, left)}: {json(item, left)}' for key, item in value.items())
+    raise ValueError
+
+
+def as_table(value, family):
+    """A table of pandas or polars, with its shape and types and at most twenty rows."""
+    kind = type(value).__name__
+    if family == 'polars' and kind in ('DataFrame', 'Series', 'LazyFrame'):
+        return str(value)
+    if family != 'pandas' or kind not in ('DataFrame', 'Series'):
+        return None
+    if kind == 'Series':
+        name = f' {value.name!r}' if value.name is not None else ''
+        return f'Series{name}, {len(value)} rows, {value.dtype}\n{value.to_string(max_rows=20, dtype=False, name=False)}'
+    types = [f'{name} {kind}' for name, kind in zip(value.columns[:30], value.dtypes[:30])]
+    more = ', ...' if len(value.columns) > 30 else ''
+    head = f'DataFrame, {len(value)} rows x {len(value.columns)} columns: {", ".join(types)}{more}'
+    return f'{head}\n{value.to_string(max_rows=20, max_cols=20, max_colwidth=60)}'
+
+
+def library(name, known={}):
+    """Another script of ours, by its name."""
+    if name not in known:
+        path = f'{HERE}{name}.py'
+        known[name] = {'__name__': name, 'value': globals()}
+        with open(path) as file:
+            exec(compile(file.read(), path, 'exec'), known[name])
+    return known[name]
+
+
+def prepare(path, wants):
+    """In a pre-started interpreter, before it opens the program: the code that it is to run instead of the file, if any."""
+    import sys
+    if 'display' in wants:
+        library('display')['install']()
+    code = compiled(path) if 'value' in wants else None
+    if code:
+        offer()
+        become(path, vars(sys.modules['__main__']))
+    return code
+
+
+def become(path, main):
+    """Gives the main module what it has when it is run from a file."""
+    from _frozen_importlib_external import SourceFileLoader
+    main.update(__file__=path, __cached__=None, __loader__=SourceFileLoader('__main__', path))
+
+
+def start(wants):
+    """Runs the program, the first of our arguments, as Python does; for a new interpreter. No frame of ours is in its tracebacks."""
+    import sys
+    path = '/workspace/' + sys.argv[1]
+    program = compiled(path) if 'value' in wants else None
+    if program:
+        offer()
+    elif 'display' in wants:
+        try:
+            with open(path, 'rb') as file:
+                program = compile(file.read(), path, 'exec', 0, True)
+        except Exception:
+            pass
+    if program is None:
+        import os
+        os.execv(sys.executable, [sys.executable, '-u', *sys.argv[1:]])
+    if 'display' in wants:
+        library('display')['install']()
+    del sys.argv[0]
+    sys.path[0] = '/workspace'
+    main = vars(sys.modules['__main__'])
+    main.pop('start', None)
+    become(path, main)
+    # The frames below the program are ours, and leave it no less room.
+    sys.setrecursionlimit(2 * sys.getrecursionlimit() - 2 - room())
+    try:
+        exec(program, main)
+    except SystemExit:
+        raise
+    except BaseException as error:
+        trace = error.__traceback__
+        while trace and trace.tb_frame.f_code.co_filename != path:
+            trace = trace.tb_next
+        error = error.with_traceback(trace)
+        sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
+        sys.excepthook(type(error), error, trace)
+        if isinstance(error, KeyboardInterrupt):
+            import os, signal
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGINT)
+        sys.exit(1)
+
+
+def room():
+    """How many calls a program may nest here."""
+    names = {}
+    exec('def depth(n):\n    try:\n        return depth(n + 1)\n    except RecursionError:\n        return n\nn = depth(1)', names)
+    return names['n']

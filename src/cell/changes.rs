@@ -1,0 +1,338 @@
+//! The files that a program leaves in its workspace, new or changed.
+//!
+//! SECURITY: names, sizes and contents are the program's choice, and a process of it may still run while we look. Everything is opened
+//! beneath the workspace's descriptor, follows no link, and is bounded in number, bytes and depth.
+
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read};
+use std::os::fd::BorrowedFd;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::Path;
+
+use rustix::fs::FileType;
+use sha2::{Digest, Sha256};
+
+use super::workspace::{open_file, open_folder};
+use crate::media_type;
+use crate::request::{CellPath, FileSource, InputFile};
+use crate::spool::{Spool, Spooled};
+
+const MOST_FILES: usize = 200;
+const MOST_BYTES: u64 = 256 << 20;
+const MOST_FOLDERS_DEEP: usize = 16;
+/// Files and folders that are looked at.
+const MOST_ENTRIES: usize = 100_000;
+/// Placed files of less are compared sooner than a thread is found for it.
+const FEW_BYTES: usize = 1 << 16;
+
+/// What is wanted of the files that a program leaves.
+#[derive(Debug, Clone)]
+pub struct WantedChanges {
+    /// Their contents too; else only their names and sizes.
+    pub contents: bool,
+    /// Files and folders at the top of the workspace that are not the program's own.
+    pub except: Vec<CellPath>,
+}
+
+/// The files that are new or changed, those at the top of the workspace first.
+#[derive(Debug, Default)]
+pub struct Changes {
+    pub files: Vec<ChangedFile>,
+    /// How many were left out: too many, too deep, unreadable, or with a name that is no text.
+    pub left_out: usize,
+}
+
+#[derive(Debug)]
+pub struct ChangedFile {
+    pub path: CellPath,
+    pub size: u64,
+    pub media_type: &'static str,
+    pub is_executable: bool,
+    /// If it was wanted, and not more than may be brought back.
+    pub content: Option<ChangedContent>,
+}
+
+#[derive(Debug)]
+pub struct ChangedContent {
+    pub bytes: Spooled,
+    /// In hexadecimal.
+    pub sha256: String,
+}
+
+impl Changes {
+    /// Takes the contents that were brought back, each with its name as part of a run.
+    pub fn take_contents(&mut self) -> Vec<(String, Spooled)> {
+        let files = self.files.iter_mut();
+        let taken = files.filter_map(|file| {
+            let bytes = &mut file.content.as_mut()?.bytes;
+            Some((format!("files/{}", file.path), std::mem::take(bytes)))
+        });
+        taken.collect()
+    }
+}
+
+impl WantedChanges {
+    /// What belongs to a runtime and not to the program.
+    fn excepts(&self, path: &str) -> bool {
+        let name = path.rsplit('/').next();
+        name == Some("__pycache__") || self.except.iter().any(|it| it.as_str() == path)
+    }
+}
+
+/// Whether all that is in the workspace is what was placed there, as far as that can be seen at once.
+pub fn is_untouched(
+    workspace: BorrowedFd<'_>,
+    placed: &[InputFile],
+    wanted: &WantedChanges,
+) -> bool {
+    let is_known = |(name, kind): (Option<String>, FileType)| {
+        let Some(name) = name else { return false };
+        match kind {
+            _ if wanted.excepts(&name) => true,
+            FileType::Directory => false,
+            _ => placed.iter().any(|file| {
+                file.path.as_str() == name
+                    && matches!(&file.source, FileSource::Bytes(bytes) if bytes.len() <= FEW_BYTES)
+                    && open_file(workspace, &name).is_ok_and(|it| is_as_placed(&it, &name, placed))
+            }),
+        }
+    };
+    entries(workspace, "").is_ok_and(|found| found.into_iter().all(is_known))
+}
+
+/// Finds them all. Blocks.
+pub fn changes(workspace: BorrowedFd<'_>, placed: &[InputFile], wanted: &WantedChanges) -> Changes {
+    let mut search = Search {
+        workspace,
+        placed,
+        wanted,
+        room: MOST_BYTES,
+    };
+    let (mut changes, mut seen) = (Changes::default(), 0);
+    let mut folders = VecDeque::from([(String::new(), 0)]);
+    while let Some((folder, depth)) = folders.pop_front() {
+        let Ok(found) = entries(workspace, &folder) else {
+            changes.left_out += 1;
+            continue;
+        };
+        for (name, kind) in found {
+            seen += 1;
+            if seen > MOST_ENTRIES {
+                changes.left_out += 1;
+                return changes;
+            }
+            let path = name.map(|name| match folder.as_str() {
+                "" => name,
+                folder => format!("{folder}/{name}"),
+            });
+            match (path, kind) {
+                (Some(path), _) if wanted.excepts(&path) => {}
+                (Some(path), FileType::Directory) if depth < MOST_FOLDERS_DEEP => {
+                    folders.push_back((path, depth + 1));
+                }
+                (Some(path), FileType::RegularFile) if changes.files.len() < MOST_FILES => {
+                    match search.changed(&path) {
+                        Ok(found) => changes.files.extend(found),
+                        Err(_) => changes.left_out += 1,
+                    }
+                }
+                (_, FileType::Directory | FileType::RegularFile) => changes.left_out += 1,
+                // A link, a socket, a pipe: nothing that could be brought back.
+                _ => {}
+            }
+        }
+    }
+    changes
+}
+
+struct Search<'a> {
+    workspace: BorrowedFd<'a>,
+    placed: &'a [InputFile],
+    wanted: &'a WantedChanges,
+    /// Bytes that may still be brought back.
+    room: u64,
+}
+
+impl Search<'_> {
+    /// A file that is not as it was placed; its content if that is wanted and there is room for it.
+    fn changed(&mut self, path: &str) -> io::Result<Option<ChangedFile>> {
+        let file = open_file(self.workspace, path)?;
+        if is_as_placed(&file, path, self.placed) {
+            return Ok(None);
+        }
+        let found = file.metadata()?;
+        let size = found.len();
+        let content = match self.wanted.contents && size <= self.room {
+            true => Some(self.read(&file, size)?),
+            false => None,
+        };
+        let mut head = [0; 16];
+        let head = file.read_at(&mut head, 0).map(|read| &head[..read])?;
+        Ok(Some(ChangedFile {
+            path: CellPath::parse(path).map_err(io::Error::other)?,
+            media_type: media_type::of(path, head),
+            is_executable: found.permissions().mode() & 0o100 != 0,
+            size: content.as_ref().map_or(size, |it| it.bytes.len()),
+            content,
+        }))
+    }
+
+    /// Reads its first `size` bytes: it may grow meanwhile.
+    fn read(&mut self, file: &File, size: u64) -> io::Result<ChangedContent> {
+        let (mut spool, mut hash) = (Spool::default(), Sha256::new());
+        let mut buffer = vec![0; 1 << 16];
+        let mut at = 0;
+        loop {
+            let most = buffer.len().min((size - at) as usize);
+            match file.read_at(&mut buffer[..most], at) {
+                Ok(0) => break,
+                Ok(read) => {
+                    spool.add(&buffer[..read]);
+                    hash.update(&buffer[..read]);
+                    at += read as u64;
+                    self.room -= read as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let mut sha256 = String::new();
+        for byte in hash.finalize() {
+            let _ = write!(sha256, "{byte:02x}");
+        }
+        let bytes = spool.finish()?;
+        Ok(ChangedContent { bytes, sha256 })
+    }
+}
+
+/// Whether a file is one that was placed, and still what it was.
+fn is_as_placed(file: &File, path: &str, placed: &[InputFile]) -> bool {
+    let Ok(found) = file.metadata() else {
+        return false;
+    };
+    placed.iter().any(|it| match &it.source {
+        FileSource::Bytes(bytes) => {
+            it.path.as_str() == path && found.len() == bytes.len() as u64 && has(file, bytes)
+        }
+        FileSource::HostFile(host) => it.path.as_str() == path && is_copy(&found, host),
+        FileSource::HostFolder(host) => {
+            let inner = Path::new(path).strip_prefix(it.path.as_str());
+            inner.is_ok_and(|inner| is_copy(&found, &host.join(inner)))
+        }
+        FileSource::EmptyFolder | FileSource::Link(_) => false,
+    })
+}
+
+fn has(file: &File, bytes: &[u8]) -> bool {
+    let mut found = Vec::with_capacity(bytes.len());
+    let read = file.take(bytes.len() as u64 + 1).read_to_end(&mut found);
+    read.is_ok() && found == bytes
+}
+
+/// A copy has the time of what it was copied from, until it is written to.
+fn is_copy(found: &Metadata, host: &Path) -> bool {
+    let same = |host: Metadata| {
+        host.len() == found.len()
+            && matches!((host.modified(), found.modified()), (Ok(a), Ok(b)) if a == b)
+    };
+    fs::metadata(host).is_ok_and(same)
+}
+
+/// What is in a folder, by name; `None` for a name that is no text.
+fn entries(workspace: BorrowedFd<'_>, folder: &str) -> io::Result<Vec<(Option<String>, FileType)>> {
+    let mut found = Vec::new();
+    for entry in rustix::fs::Dir::new(open_folder(workspace, folder)?)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name != c"." && name != c".." {
+            let name = name.to_str().ok().map(str::to_owned);
+            found.push((name, entry.file_type()));
+        }
+        if found.len() > MOST_ENTRIES {
+            break;
+        }
+    }
+    found.sort_by(|(a, _), (b, _)| a.cmp(b));
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    fn wanted() -> WantedChanges {
+        let except = vec![CellPath::parse(".home").unwrap()];
+        WantedChanges {
+            contents: true,
+            except,
+        }
+    }
+
+    fn paths(folder: &Path, placed: &[InputFile]) -> (Vec<String>, usize, bool) {
+        let opened = File::open(folder).unwrap();
+        let found = changes(opened.as_fd(), placed, &wanted());
+        let paths = found.files.iter().map(|it| it.path.to_string()).collect();
+        let untouched = is_untouched(opened.as_fd(), placed, &wanted());
+        (paths, found.left_out, untouched)
+    }
+
+    #[test]
+    fn what_is_new_or_changed_is_found_and_what_was_placed_is_not() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let source = |text: &str| InputFile::from_bytes(CellPath::parse("main.py").unwrap(), text);
+        fs::create_dir(at(".home")).unwrap();
+        fs::write(at(".home/cache"), "x").unwrap();
+        fs::write(at("main.py"), "print(1)").unwrap();
+        let placed = [source("print(1)")];
+        assert_eq!(paths(folder.path(), &placed), (vec![], 0, true));
+        let changed = [source("print(2)")];
+        let main = || "main.py".to_owned();
+        assert_eq!(paths(folder.path(), &changed), (vec![main()], 0, false));
+        fs::create_dir_all(at("a/b")).unwrap();
+        fs::create_dir_all(at("a/__pycache__")).unwrap();
+        fs::write(at("a/__pycache__/x.pyc"), "x").unwrap();
+        fs::write(at("a/b/deep.txt"), "x").unwrap();
+        fs::write(at("z.txt"), "x").unwrap();
+        let found = vec!["z.txt".to_owned(), "a/b/deep.txt".to_owned()];
+        assert_eq!(paths(folder.path(), &placed), (found, 0, false));
+    }
+
+    #[test]
+    fn no_link_is_followed_and_nothing_but_files_comes_back() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::os::unix::fs::symlink("/etc/passwd", at("passwd")).unwrap();
+        std::os::unix::fs::symlink("/etc", at("etc")).unwrap();
+        let fifo = rustix::fs::mknodat(
+            rustix::fs::CWD,
+            at("fifo"),
+            FileType::Fifo,
+            rustix::fs::Mode::RUSR,
+            0,
+        );
+        fifo.unwrap();
+        fs::write(at("control"), "x").unwrap();
+        let found = vec!["control".to_owned()];
+        assert_eq!(paths(folder.path(), &[]), (found, 0, false));
+    }
+
+    #[test]
+    fn more_than_may_be_brought_back_is_counted() {
+        let folder = tempfile::TempDir::new().unwrap();
+        for number in 0..MOST_FILES + 7 {
+            fs::write(folder.path().join(format!("{number:04}")), "x").unwrap();
+        }
+        let mut deep = folder.path().to_owned();
+        for _ in 0..=MOST_FOLDERS_DEEP {
+            deep.push("d");
+        }
+        fs::create_dir_all(&deep).unwrap();
+        let (files, left_out, _) = paths(folder.path(), &[]);
+        assert_eq!((files.len(), left_out), (MOST_FILES, 8));
+    }
+}

@@ -1,0 +1,53 @@
+//! The files that a program left, for the folder that its caller named.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use crate::cell::{ChangedFile, replace_file};
+use crate::request::bytes;
+use crate::spool::Spooled;
+
+/// Writes them below `folder`, which is made if need be; those that are there already are replaced.
+pub fn write(folder: &Path, files: &[ChangedFile]) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let folder = File::open(folder)?;
+    for file in files {
+        let Some(content) = &file.content else {
+            continue;
+        };
+        let mode = if file.is_executable { 0o755 } else { 0o644 };
+        let path = Path::new(file.path.as_str());
+        copy(&content.bytes, replace_file(folder.as_fd(), path, mode)?)?;
+    }
+    Ok(())
+}
+
+fn copy(bytes: &Spooled, mut file: File) -> io::Result<()> {
+    let mut at = 0;
+    while at < bytes.len() {
+        let piece = bytes.read(at, 1 << 20)?;
+        file.write_all(&piece)?;
+        at += piece.len() as u64;
+    }
+    Ok(())
+}
+
+/// What was left behind, and how to get it: one line.
+pub fn left_behind(files: &[ChangedFile]) -> Option<String> {
+    const NAMED: usize = 5;
+    let name = |file: &ChangedFile| {
+        let name = file.path.as_str().escape_debug();
+        format!("{name} ({})", bytes(file.size))
+    };
+    let named: Vec<String> = files.iter().take(NAMED).map(name).collect();
+    let more = match files.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let named = (!named.is_empty()).then(|| named.join(", "))?;
+    Some(format!(
+        "left behind: {named}{more}; `--out DIR` writes such files to a folder"
+    ))
+}

@@ -1,0 +1,82 @@
+//! Which facts of a result a model is given, and which only its client.
+
+use serde_json::{Map, Value, json};
+
+use crate::output::RunOutput;
+
+/// Under which name in `_meta` the other facts are.
+pub const REST: &str = "dev.hotcell/run";
+
+/// What says how a run was made, and not what came of it.
+const OF_THE_RUN: [&str; 7] = [
+    "language",
+    "detected",
+    "runtime",
+    "compile",
+    "duration_ms",
+    "usage",
+    "network",
+];
+
+/// What a caller acts on, without what is empty or as it should be; and the rest.
+pub fn split(output: &RunOutput) -> (Map<String, Value>, Map<String, Value>) {
+    let mut facts = match serde_json::to_value(output) {
+        Ok(Value::Object(facts)) => facts,
+        _ => Map::new(),
+    };
+    let mut rest = Map::new();
+    for name in OF_THE_RUN {
+        rest.extend(facts.remove_entry(name));
+    }
+    // What was refused can be asked for.
+    let denied = |network: &Value| {
+        network
+            .get("denied")
+            .filter(|it| it[0] != Value::Null)
+            .cloned()
+    };
+    if let Some(denied) = rest.get("network").and_then(denied) {
+        facts.insert("network".to_owned(), json!({ "denied": denied }));
+    }
+    // Which language a program was taken for is news if nobody named it.
+    if rest.contains_key("detected") {
+        facts.extend(rest.get_key_value("language").map(own));
+    }
+    if let Some(Value::Object(mut packages)) = facts.remove("packages") {
+        if packages.get("cached") == Some(&true.into()) {
+            packages.remove("lock");
+        } else {
+            let news = Map::from_iter(packages.remove_entry("lock"));
+            facts.insert("packages".to_owned(), news.into());
+        }
+        rest.insert("packages".to_owned(), packages.into());
+    }
+    if let Some((name, mut isolation)) = facts.remove_entry("isolation") {
+        if let Some(walls) = isolation.get_mut("walls").and_then(Value::as_array_mut) {
+            walls.retain(|wall| wall["stands"] == false);
+            let missing: Vec<&Value> = walls.iter().map(|wall| &wall["name"]).collect();
+            if !missing.is_empty() {
+                facts.insert(name.clone(), json!({ "missing": missing }));
+            }
+        }
+        rest.insert(name, isolation);
+    }
+    facts.retain(|name, value| name == "stdout" || !is_nothing(name, value));
+    (facts, rest)
+}
+
+fn own((name, value): (&String, &Value)) -> (String, Value) {
+    (name.clone(), value.clone())
+}
+
+fn is_nothing(name: &str, value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        _ if name == "value" => false,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Number(number) => name == "exit_code" && number.as_i64() == Some(0),
+        Value::Bool(_) => false,
+    }
+}

@@ -1,0 +1,78 @@
+//! What a program needs to show pictures and its last value: scripts of its language, and a folder that they come back in.
+
+use crate::cell::Launch;
+use crate::language::{Definition, Display, Runtime, Wants};
+use crate::request::{CellPath, FileSource, InputFile, Showing};
+
+use super::binding::{FOLDER, insert_before, set_variable};
+
+/// What the program may show, if its caller wants to see it and its language can.
+pub fn wants<'a>(
+    definition: &'a Definition,
+    runtime: &Runtime,
+    code: &[u8],
+    showing: Showing,
+) -> Option<(&'a Display, Wants)> {
+    let display = definition.display.as_ref()?;
+    // Other commands start their programs in a way of their own.
+    let is_started = display.start.is_empty() || runtime.way.when.is_none();
+    if showing == Showing::Nothing || !is_started {
+        return None;
+    }
+    let code = String::from_utf8_lossy(code);
+    let wants = Wants {
+        display: display.is_mentioned(&code),
+        value: showing == Showing::All && may_have_value(definition, display, &code),
+    };
+    (wants != Wants::default()).then_some((display, wants))
+}
+
+fn may_have_value(definition: &Definition, display: &Display, code: &str) -> bool {
+    let warm = definition.warm.iter().flat_map(|warm| &warm.exact);
+    display.value.as_ref().is_some_and(|value| {
+        let mut exact = value.exact.iter().chain(warm);
+        value.may_end(code) && !exact.any(|word| code.contains(word.as_str()))
+    })
+}
+
+/// Lets the program, which is `program` on its command line, show what it wants.
+pub fn equip(mut launch: Launch, display: &Display, wants: Wants, program: &str) -> Launch {
+    let folder = format!("/workspace/{FOLDER}");
+    let fill = |text: &str| {
+        let text = text.replace("{folder}", &folder);
+        text.replace("{wants}", wants.words())
+    };
+    for (name, value) in &display.env {
+        set_variable(&mut launch.env, name, &fill(value));
+    }
+    if let Some(prestart) = &mut launch.prestart {
+        prestart.prelude = format!("{}\n{}", prestart.prelude, fill(&display.prelude));
+    }
+    insert_before(
+        &mut launch.argv,
+        program,
+        display.start.iter().map(|word| fill(word)),
+    );
+    let scripts = display
+        .scripts
+        .iter()
+        .map(|script| InputFile::from_bytes(path(script.name), fill(script.text)));
+    let shown = path("display");
+    let folder = InputFile {
+        path: shown.clone(),
+        source: FileSource::EmptyFolder,
+        mode: 0o755,
+    };
+    let files: Vec<InputFile> = scripts.chain([folder]).collect();
+    // The program's caller cannot put others in their place.
+    let is_free = |file: &InputFile| !files.iter().any(|own| own.is_in_the_way_of(file));
+    launch.files.retain(is_free);
+    Launch {
+        shown: Some(shown),
+        ..launch.files(files)
+    }
+}
+
+fn path(name: &str) -> CellPath {
+    CellPath::parse(&format!("{FOLDER}/{name}")).expect("a plain path")
+}

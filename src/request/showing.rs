@@ -1,0 +1,12 @@
+//! What a caller wants to see of a program beside what it prints.
+
+/// Which of the things that a program shows are wanted. A program that shows nothing is the same with each of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Showing {
+    #[default]
+    Nothing,
+    /// Pictures, and what it passes to `display`.
+    Pictures,
+    /// The value of its last expression too.
+    All,
+}

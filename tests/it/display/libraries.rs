@@ -1,0 +1,142 @@
+//! The libraries that people draw with, as they come from their registries and from Debian.
+
+use serde_json::{Value, json};
+
+use super::{blocks, size};
+use crate::packages::installer;
+use crate::raw;
+use crate::support::{PATH, has, ordinary, skip};
+
+/// A server of an ordinary user that can install packages.
+fn server() -> Option<raw::Stdio> {
+    let hotcell = ordinary().filter(|_| has("python3") && installer().is_some())?;
+    let path = format!("{}/bin:{PATH}", installer()?.display());
+    let (home, uid) = (hotcell.home(), hotcell.uid);
+    let client = raw::Stdio::open_as(&[], |command, _| {
+        use std::os::unix::process::CommandExt;
+        command
+            .env("HOME", &home)
+            .env("TMPDIR", hotcell.temporary())
+            .env("PATH", &path)
+            .current_dir(&home);
+        if rustix::process::getuid().is_root() {
+            command.uid(uid).gid(uid);
+        }
+    });
+    // Its folders live as long as it does.
+    std::mem::forget(hotcell);
+    Some(client)
+}
+
+fn run(client: &mut raw::Stdio, code: &str) -> Value {
+    let id = client.begin_call(
+        "run",
+        json!({ "code": code, "language": "python", "timeout": 120 }),
+    );
+    client.answer_within(&id, std::time::Duration::from_secs(300))["result"].clone()
+}
+
+#[test]
+fn figures_and_pictures_are_shown_once_each_without_a_warning() {
+    let Some(mut client) = server() else {
+        return;
+    };
+    let first = run(
+        &mut client,
+        "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nprint('drawn')",
+    );
+    if first["structuredContent"]["error"]["kind"] == "package" {
+        return skip("no package index");
+    }
+    for (code, printed, pictures) in [
+        // Still open at the end.
+        (
+            "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nprint('drawn')",
+            "drawn\n",
+            1,
+        ),
+        ("import matplotlib.pyplot as plt\nplt.plot([1, 2])", "", 1),
+        // Shown, closed by that, and another one drawn.
+        (
+            "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nprint(plt.get_fignums())\nplt.plot([2, 1])\nplt.show()",
+            "[]\n",
+            2,
+        ),
+        (
+            "import matplotlib\nmatplotlib.use('Agg')\nfrom matplotlib import pyplot\nfigure, axes = pyplot.subplots()\naxes.bar(['a'], [1])\npyplot.show()\nfigure",
+            "",
+            1,
+        ),
+        // Of two, one is shown by hand; saved ones are still open.
+        (
+            "import matplotlib.pyplot as plt\na = plt.figure()\nb = plt.figure()\ndisplay(a)\nb.savefig('b.png')\nprint(1)",
+            "1\n",
+            2,
+        ),
+        // Closed ones are not wanted.
+        (
+            "import matplotlib.pyplot as plt\nplt.plot([1])\nplt.close()\nprint(1)",
+            "1\n",
+            0,
+        ),
+        (
+            "from PIL import Image\nImage.new('RGB', (30, 20), 'red').show()\nImage.new('CMYK', (3, 2))",
+            "",
+            2,
+        ),
+        (
+            "import os, matplotlib\nprint('MPLBACKEND' in os.environ, matplotlib.get_backend().lower())",
+            "False agg\n",
+            0,
+        ),
+    ] {
+        let result = run(&mut client, code);
+        let facts = &result["structuredContent"];
+        assert_eq!(facts["status"], "ok", "{code}: {facts}");
+        assert_eq!(facts["stdout"], printed, "{code}");
+        let said = facts["stderr"].as_str().expect("text");
+        assert!(
+            !said.contains("Warning") && !said.contains("non-"),
+            "{code}: {said}"
+        );
+        assert_eq!(blocks(&result).len(), pictures, "{code}: {facts}");
+        assert!(facts.get("value").is_none(), "{code}: {}", facts["value"]);
+        for block in blocks(&result) {
+            let (width, height) = size(block);
+            assert!(width > 1 && height > 1);
+        }
+    }
+    let failed = run(
+        &mut client,
+        "import matplotlib.pyplot as plt\nplt.plot([1])\n1 / 0",
+    );
+    assert_eq!(failed["structuredContent"]["exit_code"], 1);
+    assert_eq!(blocks(&failed).len(), 1, "{failed}");
+}
+
+#[test]
+fn tables_are_compact_with_their_shape_and_types() {
+    let Some(mut client) = server() else {
+        return;
+    };
+    let code = "import pandas as pd\ndf = pd.DataFrame({'a': range(1000), 'b': ['x'] * 1000})\ndf";
+    let facts = run(&mut client, code)["structuredContent"].clone();
+    if facts["error"]["kind"] == "package" {
+        return skip("no package index");
+    }
+    let value = facts["value"].as_str().expect("text");
+    assert!(
+        value.starts_with("DataFrame, 1000 rows x 2 columns: a int64, b "),
+        "{value}"
+    );
+    assert!(
+        value.contains("999") && value.lines().count() < 30,
+        "{value}"
+    );
+    let series = run(
+        &mut client,
+        "import pandas as pd\npd.Series([1.5, 2], name='x')",
+    )["structuredContent"]["value"]
+        .clone();
+    assert_eq!(series, "Series 'x', 2 rows, float64\n0    1.5\n1    2.0");
+}
