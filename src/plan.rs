@@ -15,7 +15,7 @@ mod words;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use jail::{Mount, Tree};
+use jail::{Limits, Mount, Tree};
 
 use crate::cell::{Launch, WantedChanges};
 use crate::egress::Egress;
@@ -140,6 +140,7 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
     let root_links = how.filter(|_| packages_shown).into_iter();
     let root_links = root_links.flat_map(|how| how.root_links());
     let mut launch = Launch::new(argv)
+        .env([threads(&settled.limits)])
         .env(env)
         .env(parts.env.clone())
         .trees(shown)
@@ -301,6 +302,13 @@ fn environment(definition: &Definition, runtime: &Runtime) -> BTreeMap<String, S
     env.extend(definition.env.clone());
     env.extend(runtime.way.env.clone());
     env
+}
+
+/// How many threads a library shall compute with. Most make one for each processor that they see, and a cell sees more than its quota
+/// lets it use: on a large machine they would meet the limit of processes, and complain of that.
+fn threads(limits: &Limits) -> (String, String) {
+    let count = limits.cpus.max(1.0).ceil();
+    ("OMP_NUM_THREADS".to_owned(), count.to_string())
 }
 
 /// What any program has, and what the runtime itself needs.

@@ -90,6 +90,7 @@ fn a_plan_is_printed_whole_but_for_the_contents_of_files() {
             "HOME": "/workspace/.home",
             "LANG": "snake",
             "LD_LIBRARY_PATH": "/opt/snake/lib",
+            "OMP_NUM_THREADS": "1",
             "PATH": "/opt/snake/bin:/usr/local/bin:/usr/bin:/bin",
             "SNAKE": "2",
             "TMPDIR": "/tmp",
@@ -168,6 +169,7 @@ fn what_is_asked_for_is_given_within_its_bounds_and_a_change_is_told() {
 
     assert_eq!(plan.launch.timeout, Duration::from_secs(600));
     assert_eq!(plan.launch.output_limit, 1000);
+    assert_eq!(plan.launch.env["OMP_NUM_THREADS"], "3");
     let limits = Limits {
         memory: 64 << 20,
         tasks: 4096,

@@ -164,6 +164,7 @@ fn a_share_of_a_processor_slows_a_program_down() {
 }
 
 /// Everything that a program may learn the number of its processors from.
+/// `nproc` answers with the threads that OMP_NUM_THREADS allows, if that is set, so it is asked without.
 pub const COUNT_PROCESSORS: &str = "import os, re, subprocess
 lines = lambda path, start: sum(bool(re.match(start, line)) for line in open(path))
 mask = open('/proc/self/status').read().split('Cpus_allowed:')[1].split()[0]
@@ -171,7 +172,7 @@ node = 'const os = require(\"os\"); console.log(os.cpus().length, os.availablePa
 say = lambda *command: subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 counts = [os.cpu_count(), os.sysconf('SC_NPROCESSORS_CONF'), len(os.sched_getaffinity(0)),
     bin(int(mask.replace(',', ''), 16)).count('1'),
-    lines('/proc/cpuinfo', 'processor\\s'), lines('/proc/stat', 'cpu[0-9]'), *say('nproc')]
+    lines('/proc/cpuinfo', 'processor\\s'), lines('/proc/stat', 'cpu[0-9]'), *say('env', '-u', 'OMP_NUM_THREADS', 'nproc')]
 if os.path.exists('/usr/bin/node'): counts += say('/usr/bin/node', '-e', node)
 print(*sorted({int(count) for count in counts}))";
 

@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 use crate::mcp::client::Client;
 use crate::support::{Hotcell, everyone};
 
-/// Takes this many MiB, and touches them.
+/// Takes this many MiB and keeps them for a while: where no cgroup counts, a watcher looks now and then.
 fn hungry(mib: u32) -> String {
     format!(
-        "held = bytearray({mib} << 20)\nheld[::4096] = b'x' * len(held[::4096])\nprint('had it')"
+        "import time\nheld = bytearray({mib} << 20)\nheld[::4096] = b'x' * len(held[::4096])\n\
+         time.sleep(1)\nprint('had it')"
     )
 }
 
@@ -219,7 +220,8 @@ fn a_file_in_the_folder_that_is_closed_to_the_sandbox_has_a_hint() {
         return;
     };
     let file = hotcell.write("project/closed", "x");
-    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o0)).expect("a mode");
+    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o000))
+        .expect("a mode");
     let host = hotcell.place("project").display().to_string();
     let mut client = serve(&hotcell, &["--workspace", &host]);
     let closed = facts(&mut client, "open('/work/closed')", json!({}));

@@ -33,7 +33,7 @@ fn a_plan_is_printed_and_nothing_is_run() {
     let expected = json!({
         "language": "python",
         "argv": ["-u", "main.py", "x"],
-        "env": {"A": "b", "HOME": "/workspace/.home", "LANG": "C.UTF-8", "PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": "/tmp"},
+        "env": {"A": "b", "HOME": "/workspace/.home", "LANG": "C.UTF-8", "OMP_NUM_THREADS": "1", "PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": "/tmp"},
         "source": {"path": "main.py", "bytes": 19},
         "files": [{"path": "in.csv", "from": input, "mode": "0644"}],
         "timeout_ms": 2000,

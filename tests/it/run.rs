@@ -175,6 +175,7 @@ fn a_program_sees_the_documented_variables_and_no_others() {
                 "PATH": "/usr/local/bin:/usr/bin:/bin",
                 "HOME": "/workspace/.home",
                 "LANG": "C.UTF-8",
+                "OMP_NUM_THREADS": "1",
                 "TMPDIR": "/tmp",
                 "GIVEN": "a=b c",
             });
@@ -236,5 +237,21 @@ fn a_user_whom_nobody_knows_needs_no_home() {
         let answer = Running::start(&mut command).finish();
         let inside = "/workspace/.home\n".to_owned();
         assert_eq!(answer.whole(), (Some(0), inside, String::new()));
+    }
+}
+
+#[test]
+fn fontconfig_has_its_file_and_fonts_and_says_nothing() {
+    if !has("fc-match") {
+        return;
+    }
+    for hotcell in everyone() {
+        let answer = hotcell.run(&["-l", "sh", "-c", "fc-match sans && fc-list | head -n 1"]);
+        assert_eq!((answer.code, answer.err()), (Some(0), String::new()));
+        assert!(!answer.out().is_empty());
+        // Control: without the file it complains.
+        let code = "FONTCONFIG_FILE=/none fc-match sans";
+        let without = hotcell.run(&["-l", "sh", "-c", code]);
+        assert!(without.err().contains("Fontconfig"), "{}", without.err());
     }
 }

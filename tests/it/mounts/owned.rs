@@ -7,6 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use serde_json::json;
 
 use crate::mcp::client::Client;
+use crate::support::left::Before;
 use crate::support::{Hotcell, everyone, skip};
 
 /// The one who is root, where the kernel has idmapped mounts.
@@ -188,4 +189,27 @@ fn programs_at_the_same_time_are_all_the_owner_and_the_sandboxes_are_pre_started
     hashes.sort_unstable();
     hashes.dedup();
     assert!(hashes.len() < 12, "{hashes:?}");
+}
+
+#[test]
+fn who_maps_the_owners_ends_with_the_server_however_that_ends() {
+    let Some(hotcell) = root() else { return };
+    let host = closed(&hotcell, "data", 4321);
+    for is_killed in [false, true] {
+        let before = Before::look(&hotcell);
+        let mut command = hotcell.command();
+        command.args(["serve", "--workspace", &host]);
+        let mut client = Client::of(command);
+        client.begin();
+        let code = "print(open('/work/in.txt').read())";
+        let result = client.run(json!({ "code": code, "language": "python" }));
+        assert_eq!(result["structuredContent"]["stdout"], "private\n\n");
+        let pid = client.child.id();
+        match is_killed {
+            true => client.child.kill().expect("it is there"),
+            false => drop(client.close()),
+        }
+        drop(client);
+        before.expect_nothing_left(pid);
+    }
 }

@@ -66,7 +66,9 @@ impl Spawner {
                     opened => Some(step("opening the visible folders", || opened)?),
                 };
                 // Where that is impossible the folders are shown as they are.
-                owners = IdMapper::start(&spec.view.mounts, proc, base).unwrap_or_default();
+                if trees.is_some() {
+                    owners = IdMapper::start(&spec.view.mounts, proc, base).unwrap_or_default();
+                }
                 step("dropping root", || drop_root(base))?;
                 child
             }
