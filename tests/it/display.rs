@@ -238,6 +238,16 @@ fn values_of_javascript_come_too() {
         );
         assert_eq!(facts["value"], value, "{code}");
     }
+    let typed = run(
+        &mut client,
+        "typescript",
+        "const a: number[] = [1, 2];\na as any;\n// end",
+    );
+    assert_eq!(
+        typed["structuredContent"]["value"],
+        json!([1, 2]),
+        "{typed}"
+    );
     let failed = run(&mut client, "javascript", "const a = 1;\nnothing.b + a");
     let stderr = failed["structuredContent"]["stderr"]
         .as_str()
