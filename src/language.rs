@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 pub use definition::{
     Binding, Compile, Definition, DefinitionError, Ecosystem, Install, Installer, Packages, Piece,
-    Platform, Problem, Rule, Tier, Warm, Way, Word,
+    Platform, Problem, Rule, Session, Tier, Warm, Way, Word, Worker,
 };
 pub use detect::{By, Chosen, unfence};
 pub use failure::{Cause, Diagnosis, Failure};

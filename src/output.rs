@@ -50,6 +50,12 @@ pub struct RunOutput {
     pub signal: Option<String>,
     pub stdout: String,
     pub stderr: String,
+    /// What its last expression came to, if it is a call of a session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// The session that it is a call of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
     /// What it printed, if that is a picture and not text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageOutput>,
@@ -211,6 +217,13 @@ impl Unworded {
         output
     }
 
+    /// The same as the answer to a call of a session, with what its caller should know of that.
+    pub fn in_session(mut self, name: String, note: Option<String>) -> Self {
+        self.output.session = Some(name);
+        self.output.notes.extend(note);
+        self
+    }
+
     /// The same with the version of its runtime.
     pub fn with_version(mut self, version: Option<String>) -> Self {
         if let Some(runtime) = &mut self.output.runtime {
@@ -245,6 +258,8 @@ impl RunOutput {
             signal: None,
             stdout: String::new(),
             stderr: String::new(),
+            value: None,
+            session: None,
             image: None,
             truncated: BTreeMap::new(),
             error: None,

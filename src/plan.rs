@@ -8,6 +8,7 @@ mod limits;
 mod network;
 mod packages;
 mod prestart;
+mod session;
 mod show;
 mod words;
 
@@ -18,7 +19,7 @@ use jail::{Mount, Tree};
 
 use crate::cell::Launch;
 use crate::egress::Egress;
-use crate::language::{By, Definition, Failure, LanguageId, Runtime};
+use crate::language::{By, Definition, Failure, LanguageId, Runtime, Session};
 use crate::packages::{PackagePlan, Wishes};
 use crate::request::{CellPath, InputFile, RequestError, RunRequest, overlap, unmarked};
 
@@ -48,6 +49,8 @@ pub struct RunPlan {
     pub servers: Vec<String>,
     /// How this program would say why it failed.
     pub failure: Failure,
+    /// How it runs as a call of a session, if it is one.
+    pub session: Option<Session>,
     /// What the caller should know: limits that were not given as asked, for instance.
     pub notes: Vec<String>,
 }
@@ -98,6 +101,7 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
     let name = own_name(&request, definition);
     let usual = runtime.way.file.as_ref().unwrap_or(&definition.source.file);
     let path = source_path(&request, definition, usual, &name);
+    let session = request.session().and(definition.session.clone());
     let parts = request.into_parts();
     let source = InputFile::from_bytes(path.clone(), source_text(definition, &parts.code));
     let is_in_the_way = |file: &&InputFile| file.is_in_the_way_of(&source);
@@ -196,7 +200,11 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         packages: packages.map(Box::new),
         egress: inputs.egress,
         servers,
-        failure: definition.failure.for_file(&file),
+        failure: match session {
+            Some(_) => definition.failure.clone(),
+            None => definition.failure.for_file(&file),
+        },
+        session,
         notes: settled.notes.into_iter().chain(notes).collect(),
     })
 }

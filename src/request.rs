@@ -10,6 +10,7 @@ mod limits;
 mod mount;
 mod network;
 mod packages;
+mod session_name;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -26,6 +27,7 @@ pub use limits::{AskedLimits, bytes, parse_count, parse_cpus, parse_duration, pa
 pub use mount::{add_mounts, check_mount, overlap, parse_mount};
 pub use network::{BadGrant, BadHost, Host, Name, Network, Pattern, Target, USUAL_PORTS};
 pub use packages::AskedPackages;
+pub use session_name::SessionName;
 
 /// One program to run, with its surroundings.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +45,7 @@ pub struct RunRequest {
     network: Network,
     servers: Option<Vec<String>>,
     mounts: Vec<Mount>,
+    session: Option<SessionName>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -78,6 +81,9 @@ pub enum RequestError {
     #[error("`{}` cannot be mounted: {reason}", what.escape_debug())]
     BadMount { what: String, reason: &'static str },
 
+    #[error("`{}` is not a name for a session", .0.escape_debug())]
+    BadSession(String),
+
     #[error("there is no variable `{0}` in hotcell's own environment")]
     Unset(String),
 
@@ -101,6 +107,7 @@ impl RequestError {
             Self::SamePath(_) => Hint::RenameFile,
             Self::Grant(_) => BadGrant::HINT.into(),
             Self::BadMount { .. } => Hint::GiveMount,
+            Self::BadSession(_) => "Use 1 to 64 letters, digits, `.`, `_` and `-`.".into(),
             Self::Unset(_) => "Set it, or give its value: `NAME=value`.".into(),
             Self::HostFile { source, .. } => match source.kind() {
                 io::ErrorKind::NotFound => "Check the path.".into(),
@@ -143,6 +150,7 @@ impl RunRequest {
             network: Network::None,
             servers: None,
             mounts: Vec::new(),
+            session: None,
         })
     }
 
@@ -262,6 +270,20 @@ impl RunRequest {
     pub fn mounts(mut self, mounts: impl IntoIterator<Item = Mount>) -> Result<Self, RequestError> {
         add_mounts(&mut self.mounts, mounts)?;
         Ok(self)
+    }
+
+    /// The session that it is a call of: what earlier calls left is there.
+    pub fn in_session(mut self, name: SessionName) -> Self {
+        self.session = Some(name);
+        self
+    }
+
+    pub fn session(&self) -> Option<&SessionName> {
+        self.session.as_ref()
+    }
+
+    pub fn asked_args(&self) -> &[String] {
+        &self.args
     }
 
     pub fn asked_servers(&self) -> Option<&[String]> {

@@ -39,6 +39,8 @@ pub struct Launch {
     pub collect: Vec<CellPath>,
     /// A folder of the workspace that is copied to a folder of the host when it has ended well.
     pub export: Option<(CellPath, PathBuf)>,
+    /// Whether it is kept between calls, which come over a channel.
+    pub channel: bool,
     /// The pre-started runtime that it could go on with.
     pub prestart: Option<Prestart>,
 }
@@ -87,6 +89,7 @@ impl Launch {
             output_limit: OUTPUT,
             collect: Vec::new(),
             export: None,
+            channel: false,
             prestart: None,
         }
     }
@@ -176,9 +179,17 @@ impl Launch {
         }
     }
 
-    /// Whether anything of its workspace is wanted when it has ended.
-    pub fn wants_files(&self) -> bool {
-        !self.collect.is_empty() || self.export.is_some()
+    /// Gives it a channel over which calls come.
+    pub fn channel(self) -> Self {
+        Self {
+            channel: true,
+            ..self
+        }
+    }
+
+    /// Whether its workspace is used after it has started.
+    pub fn holds_workspace(&self) -> bool {
+        !self.collect.is_empty() || self.export.is_some() || self.channel
     }
 
     pub(super) fn env_words(&self) -> Vec<std::ffi::OsString> {

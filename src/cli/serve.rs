@@ -15,7 +15,7 @@ use crate::hint::Surface;
 use crate::language::{Surroundings, Tiers};
 use crate::mcp::{
     Catalog, Change, CodeRunner, CodeRunnerMcp, Identity, Languages, Outputs, RunTool, Server,
-    stdio,
+    SessionTool, stdio,
 };
 use crate::publish::Folder;
 use crate::request::RequestError;
@@ -25,7 +25,8 @@ pub use arguments::Arguments;
 use compat::Compat;
 
 const INSTRUCTIONS: &str = "Use `run` to execute code: each call is a fresh sandbox without \
-    files of the host, and without network unless `network` names hosts, so give it all it needs and print what you want to see. \
+    files of the host, and without network unless `network` names hosts, so give it all it needs and print what you want to see; \
+    calls with the same `session` share variables and files. \
     Failures say what went wrong in error.kind and what to do in error.hint.";
 
 pub fn main(arguments: &Arguments) -> ExitCode {
@@ -150,6 +151,7 @@ fn assemble(
         None => {
             catalog.add_resource(Languages(service.clone()));
             catalog.add_tool(RunTool(service.clone()));
+            catalog.add_tool(SessionTool(service.clone()));
             Identity {
                 name: "hotcell".to_owned(),
                 title: "hotcell".to_owned(),

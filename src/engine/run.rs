@@ -34,10 +34,12 @@ pub struct RunResult {
     pub packages: Option<Box<Installed>>,
     /// Imports that nothing was installed for.
     pub refused: Vec<Refused>,
+    /// What the last expression of a session's call came to.
+    pub value: Option<String>,
 }
 
 impl RunResult {
-    fn new(plan: &RunPlan, ended: Ended) -> Self {
+    pub(super) fn new(plan: &RunPlan, ended: Ended) -> Self {
         let outcome = match ended.outcome {
             Outcome::Exited { code: 1.., .. } | Outcome::Signaled { .. }
                 // A runtime that met the limit first says so in its own words.
@@ -58,16 +60,23 @@ impl RunResult {
             compiled: None,
             packages: None,
             refused: Vec::new(),
+            value: None,
         }
     }
 }
 
 /// What a plan's packages make of it.
-struct Furnished<'a> {
-    launch: Cow<'a, Launch>,
+pub(super) struct Furnished<'a> {
+    pub launch: Cow<'a, Launch>,
     build: Option<Cow<'a, Build>>,
-    packages: Option<Box<Installed>>,
-    refused: Vec<Refused>,
+    pub packages: Option<Box<Installed>>,
+    pub refused: Vec<Refused>,
+}
+
+/// A program with its packages, or how their installation ended.
+pub(super) enum Furnishing<'a> {
+    Done(Furnished<'a>),
+    Ended(Box<RunResult>),
 }
 
 impl<'a> Furnished<'a> {
@@ -100,17 +109,9 @@ impl Engine {
         cancelled: impl Future<Output = ()>,
     ) -> Result<RunResult, StartError> {
         let mut cancelled = std::pin::pin!(cancelled);
-        let furnished = match &plan.packages {
-            None => Furnished::without(plan, Vec::new()),
-            Some(packages) => {
-                let (walls, events) = (surface.requirement, surface.events.clone());
-                let install = self.install(packages, walls, events, cancelled.as_mut());
-                match install.await? {
-                    Readied::Ended(ended) => return Ok(RunResult::new(plan, *ended)),
-                    Readied::Without(refused) => Furnished::without(plan, refused),
-                    Readied::With(installed) => Furnished::with(plan, packages, installed),
-                }
-            }
+        let furnished = match self.furnish(plan, &surface, cancelled.as_mut()).await? {
+            Furnishing::Done(furnished) => furnished,
+            Furnishing::Ended(result) => return Ok(*result),
         };
         let Furnished {
             launch,
@@ -159,6 +160,27 @@ impl Engine {
         })
     }
 
+    /// Installs the packages of a plan, if it needs some.
+    pub(super) async fn furnish<'a, C: Future<Output = ()>>(
+        &self,
+        plan: &'a RunPlan,
+        surface: &Surface,
+        cancelled: Pin<&mut C>,
+    ) -> Result<Furnishing<'a>, StartError> {
+        let Some(packages) = &plan.packages else {
+            return Ok(Furnishing::Done(Furnished::without(plan, Vec::new())));
+        };
+        let (walls, events) = (surface.requirement, surface.events.clone());
+        let install = self.install(packages, walls, events, cancelled);
+        Ok(match install.await? {
+            Readied::Ended(ended) => Furnishing::Ended(Box::new(RunResult::new(plan, *ended))),
+            Readied::Without(refused) => Furnishing::Done(Furnished::without(plan, refused)),
+            Readied::With(installed) => {
+                Furnishing::Done(Furnished::with(plan, packages, installed))
+            }
+        })
+    }
+
     /// Installs packages, and runs nothing.
     pub async fn install<C: Future<Output = ()>>(
         &self,
@@ -179,7 +201,7 @@ impl Engine {
     }
 
     /// Opens what the program may reach: the granted hosts, and the tools of upstream servers.
-    fn connect<'a>(
+    pub(super) fn connect<'a>(
         &self,
         plan: &RunPlan,
         launch: Cow<'a, Launch>,

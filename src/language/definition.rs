@@ -7,6 +7,7 @@ mod binding;
 mod compile;
 mod packages;
 mod rule;
+mod session;
 mod way;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ pub use binding::Binding;
 pub use compile::{Compile, Problem};
 pub use packages::{Ecosystem, Installer, Packages};
 pub use rule::Rule;
+pub use session::{Session, Worker};
 pub use way::{Piece, Way, Word};
 
 /// What is known about a language; `languages/README.md` explains the fields.
@@ -72,6 +74,8 @@ pub struct Definition {
     pub packages: Option<Packages>,
     /// How its programs call the tools of other servers, if they can.
     pub binding: Option<Binding>,
+    /// How its programs are kept between calls, if they can be.
+    pub session: Option<Session>,
 }
 
 /// A runtime that has started before its program comes.

@@ -81,7 +81,7 @@ fn listing() -> Value {
     json!({
         "name": "run",
         "title": "Run code",
-        "description": "Run a program in a fresh sandbox: no network unless granted, no files of the host, nothing kept. \
+        "description": "Run a program in a fresh sandbox: no network unless granted, no files of the host, nothing kept but in a session. \
             Returns stdout, stderr and how it ended.",
         "inputSchema": {
             "type": "object",
@@ -100,6 +100,7 @@ fn listing() -> Value {
                     "items": { "type": "string" },
                     "description": "Hosts it may reach: api.example.com, *.example.com, all",
                 },
+                "session": { "type": "string", "description": "Keeps variables and files between calls" },
                 "timeout": { "type": "number", "description": "Seconds, default 30" },
             },
             "required": ["code"],

@@ -59,6 +59,7 @@ impl RunOutput {
                 cpu_ms: result.spent.cpu.map(milliseconds),
                 memory_peak_bytes: result.spent.memory_peak,
             },
+            value: result.value,
             network: result.network,
             isolation: Some(result.isolation),
             ..Self::empty(verdict.status, Some(plan))

@@ -32,7 +32,7 @@ impl Program<'_> {
         listens: bool,
     ) -> Option<Prestart> {
         let warm = self.definition.warm.as_ref()?;
-        if !self.is_plain() || !launch.limits.fit_into(&defaults.usual_limits()) {
+        if !self.is_plain() || !launch.limits.fit_into(&defaults.prestarted_limits()) {
             return None;
         }
         let mut code = String::from_utf8_lossy(self.code).into_owned();

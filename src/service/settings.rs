@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::queue::QueueSize;
+use super::sessions::SessionBounds;
 use crate::cell::Requirement;
 use crate::config::{Config, ConfigError};
 use crate::engine::{Engine, Trust};
@@ -20,6 +21,7 @@ pub struct Settings {
     pub config: Option<Result<Config, Arc<ConfigError>>>,
     pub requirement: Requirement,
     pub queue: QueueSize,
+    pub sessions: SessionBounds,
     /// Pre-started sandboxes kept ready for each runtime; none: each run gets a new one.
     pub pool: Option<usize>,
     /// What callers may know of each other.
@@ -75,6 +77,7 @@ impl Settings {
                 running: 1,
                 waiting: 0,
             },
+            sessions: SessionBounds::default(),
             pool: None,
             trust: Trust::default(),
             tiers: Tiers::default(),

@@ -31,6 +31,7 @@ mod runtimes;
 mod same;
 mod seccomp;
 mod servers;
+mod sessions;
 mod streams;
 mod support;
 mod warm;

@@ -69,6 +69,12 @@ pub struct Arguments {
     /// Store at most this much of such output, and drop the oldest first [default: 512m]
     #[arg(long, value_name = "SIZE")]
     keep_output_size: Option<String>,
+    /// End a session that has had no call for this time [default: 30m]
+    #[arg(long, value_name = "TIME")]
+    session_idle: Option<String>,
+    /// Let each caller have at most this many sessions [default: 16]
+    #[arg(long, value_name = "COUNT")]
+    max_sessions: Option<String>,
     #[command(flatten)]
     requirement: RequirementArguments,
 }
@@ -99,6 +105,12 @@ impl Arguments {
         }
         if let Some(bytes) = &self.keep_output_size {
             settings.retention.bytes = parse_size(bytes)?;
+        }
+        if let Some(time) = &self.session_idle {
+            settings.sessions.idle = parse_duration(time)?;
+        }
+        if let Some(count) = &self.max_sessions {
+            settings.sessions.for_each_caller = parse_count(count)? as usize;
         }
         Ok(settings)
     }

@@ -11,7 +11,7 @@ use crate::mcp::objects::Arguments;
 use crate::mcp::outputs;
 use crate::request::{
     AskedLimits, AskedPackages, CellPath, InputFile, Network, RequestError, RunRequest,
-    parse_duration,
+    SessionName, parse_duration,
 };
 use crate::run::Stdin;
 use crate::store::CallerOutputs;
@@ -28,8 +28,9 @@ pub struct BadArguments {
     pub hint: Option<String>,
 }
 
-const KNOWN: [&str; 9] = [
-    "code", "language", "args", "stdin", "files", "packages", "network", "servers", "timeout",
+const KNOWN: [&str; 10] = [
+    "code", "language", "args", "stdin", "files", "packages", "network", "servers", "session",
+    "timeout",
 ];
 
 impl Params {
@@ -63,6 +64,9 @@ impl Params {
         request = request.network(network(take("network"))?);
         if let Some(servers) = take("servers") {
             request = request.servers(words("servers", Some(servers))?);
+        }
+        if let Some(name) = text("session", take("session"))? {
+            request = request.in_session(SessionName::parse(&name).map_err(bad)?);
         }
         let stdin = match text("stdin", take("stdin"))? {
             Some(text) if !text.is_empty() => Stdin::Bytes(text.into_bytes()),

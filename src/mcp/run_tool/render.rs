@@ -113,6 +113,11 @@ fn text(output: &RunOutput, links: &[Link]) -> String {
         text += "[stderr]\n";
         text += &output.stderr;
     }
+    if let Some(value) = &output.value {
+        separate(&mut text);
+        text += "[value]\n";
+        text += value;
+    }
     let mut notes: Vec<String> = Vec::new();
     match &output.error {
         Some(error) => {
@@ -121,7 +126,7 @@ fn text(output: &RunOutput, links: &[Link]) -> String {
                 None => format!("{}: {}", output.status, error.message),
             });
         }
-        None if output.image.is_some() => {}
+        None if output.image.is_some() || output.value.is_some() => {}
         None if output.stdout.is_empty() && output.stderr.is_empty() => {
             notes.push("The program succeeded and printed nothing.".to_owned());
         }
