@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::future::Future;
+use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,10 +75,7 @@ pub(super) struct Furnished<'a> {
 }
 
 /// A program with its packages, or how their installation ended.
-pub(super) enum Furnishing<'a> {
-    Done(Furnished<'a>),
-    Ended(Box<RunResult>),
-}
+pub(super) type Furnishing<'a> = ControlFlow<Box<RunResult>, Furnished<'a>>;
 
 impl<'a> Furnished<'a> {
     fn without(plan: &'a RunPlan, refused: Vec<Refused>) -> Self {
@@ -110,8 +108,8 @@ impl Engine {
     ) -> Result<RunResult, StartError> {
         let mut cancelled = std::pin::pin!(cancelled);
         let furnished = match self.furnish(plan, &surface, cancelled.as_mut()).await? {
-            Furnishing::Done(furnished) => furnished,
-            Furnishing::Ended(result) => return Ok(*result),
+            ControlFlow::Continue(furnished) => furnished,
+            ControlFlow::Break(result) => return Ok(*result),
         };
         let Furnished {
             launch,
@@ -168,15 +166,15 @@ impl Engine {
         cancelled: Pin<&mut C>,
     ) -> Result<Furnishing<'a>, StartError> {
         let Some(packages) = &plan.packages else {
-            return Ok(Furnishing::Done(Furnished::without(plan, Vec::new())));
+            return Ok(ControlFlow::Continue(Furnished::without(plan, Vec::new())));
         };
         let (walls, events) = (surface.requirement, surface.events.clone());
         let install = self.install(packages, walls, events, cancelled);
         Ok(match install.await? {
-            Readied::Ended(ended) => Furnishing::Ended(Box::new(RunResult::new(plan, *ended))),
-            Readied::Without(refused) => Furnishing::Done(Furnished::without(plan, refused)),
+            Readied::Ended(ended) => ControlFlow::Break(Box::new(RunResult::new(plan, *ended))),
+            Readied::Without(refused) => ControlFlow::Continue(Furnished::without(plan, refused)),
             Readied::With(installed) => {
-                Furnishing::Done(Furnished::with(plan, packages, installed))
+                ControlFlow::Continue(Furnished::with(plan, packages, installed))
             }
         })
     }

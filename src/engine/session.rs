@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 use std::future::Future;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::run::{Furnished, Furnishing};
+use super::run::Furnished;
 use super::{Engine, RunResult, StartError};
 use crate::egress::EgressProxy;
 use crate::language::LanguageId;
@@ -72,8 +73,8 @@ impl Engine {
         } = call;
         let mut cancelled = std::pin::pin!(cancelled);
         let furnished = match self.furnish(plan, &surface, cancelled.as_mut()).await? {
-            Furnishing::Done(furnished) => furnished,
-            Furnishing::Ended(result) => return Ok((*result, Life::Kept)),
+            ControlFlow::Continue(furnished) => furnished,
+            ControlFlow::Break(result) => return Ok((*result, Life::Kept)),
         };
         let (prelude, files) = match live {
             None => {

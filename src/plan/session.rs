@@ -14,8 +14,16 @@ const OWN: &str = ".home/.hotcell/";
 impl RunPlan {
     /// The launch of a new session whose first call this is: its worker takes the program's place.
     pub fn worker_launch(&self, mut launch: Launch) -> Launch {
-        if let (Some(session), Some(source)) = (&self.session, launch.files.first_mut()) {
-            source.source = FileSource::Bytes(session.worker.text.into());
+        let session = self.session.as_ref();
+        let worker = session.and_then(|session| session.worker);
+        if let Some(source) = launch.files.first_mut() {
+            let text = worker.map_or("", |worker| worker.text);
+            source.source = FileSource::Bytes(text.into());
+        }
+        let engine = session.filter(|_| self.runtime.is_embedded());
+        let engine = engine.and_then(|session| session.embedded.clone());
+        if let (Some(engine), Some(word)) = (engine, launch.argv.get_mut(1)) {
+            *word = engine;
         }
         let limits = kept(launch.limits.clone());
         launch.limits(limits).channel()

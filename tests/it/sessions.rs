@@ -7,7 +7,7 @@ mod life;
 use serde_json::{Value, json};
 
 use crate::mcp::client::Client;
-use crate::support::{Hotcell, every_provider};
+use crate::support::{Hotcell, everyone};
 
 /// A server of this user, with these flags.
 fn serve(hotcell: &Hotcell, flags: &[&str]) -> Client {
@@ -54,7 +54,7 @@ fn note(facts: &Value) -> String {
 
 #[test]
 fn what_a_call_leaves_is_there_for_the_next() {
-    for hotcell in every_provider() {
+    for hotcell in everyone() {
         let mut client = serve(&hotcell, &[]);
         let facts = call(
             &mut client,
@@ -88,7 +88,7 @@ fn what_a_call_leaves_is_there_for_the_next() {
 
 #[test]
 fn files_and_input_come_with_any_call_and_replace_what_was_there() {
-    for hotcell in every_provider() {
+    for hotcell in everyone() {
         let mut client = serve(&hotcell, &[]);
         for text in ["first", "second"] {
             let facts = call_with(
@@ -115,7 +115,7 @@ fn files_and_input_come_with_any_call_and_replace_what_was_there() {
 
 #[test]
 fn a_call_is_a_file_of_its_own_for_tracebacks_and_sources() {
-    for hotcell in every_provider() {
+    for hotcell in everyone() {
         let mut client = serve(&hotcell, &[]);
         call(&mut client, "def f():\n    return 1 / 0");
         let facts = call(&mut client, "x = 1\nf()");

@@ -11,6 +11,7 @@ mod lua;
 mod sass;
 mod scheme;
 mod script;
+mod session;
 mod sql;
 mod svg;
 mod wasm;
@@ -50,6 +51,7 @@ const VERSIONS: &[(&str, &str)] = &[
     ("sass", "0.13.4"),
     ("scss", "0.13.4"),
     ("sqlite", sql::VERSION),
+    ("sqlite-session", sql::VERSION),
     ("steel", "0.8.3"),
     ("wasmi", "2.0.0"),
 ];
@@ -65,6 +67,7 @@ fn engine(name: &str) -> Option<Engine> {
         "sass" => sass::sass,
         "scss" => sass::scss,
         "sqlite" => sql::run,
+        "sqlite-session" => sql::session,
         "steel" => scheme::run,
         "wasmi" => wasm::run,
         _ => return None,

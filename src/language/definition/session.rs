@@ -10,8 +10,10 @@ use crate::language::LanguageError;
 #[serde(deny_unknown_fields)]
 pub struct Session {
     /// A program of ours in this language, which takes calls and runs them.
-    #[serde(rename = "file", deserialize_with = "worker")]
-    pub worker: Worker,
+    #[serde(default, rename = "file", deserialize_with = "worker")]
+    pub worker: Option<Worker>,
+    /// The engine of ours that takes calls and runs them.
+    pub embedded: Option<String>,
     /// Which of the language's commands can run it; none named: all.
     #[serde(default)]
     commands: Vec<String>,
@@ -50,10 +52,10 @@ const WORKERS: [Worker; 4] = [
     },
 ];
 
-fn worker<'de, D: Deserializer<'de>>(from: D) -> Result<Worker, D::Error> {
+fn worker<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Worker>, D::Error> {
     let name = String::deserialize(from)?;
     let found = WORKERS.into_iter().find(|worker| worker.name == name);
-    found.ok_or_else(|| {
+    found.map(Some).ok_or_else(|| {
         let all = WORKERS.map(|worker| worker.name).join(", ");
         de::Error::custom(format!("no worker `{name}` is built in; there are {all}"))
     })
@@ -77,9 +79,15 @@ impl Definition {
         let Some(session) = &self.session else {
             return false;
         };
-        let can =
-            |command: &String| session.commands.is_empty() || session.commands.contains(command);
-        let is_plain = way.when.is_none() && way.embedded.is_none() && way.compile.is_empty();
-        is_plain && way.needs.first().is_some_and(can)
+        let can = |command: &String| {
+            session.worker.is_some()
+                && (session.commands.is_empty() || session.commands.contains(command))
+        };
+        let is_plain = way.when.is_none() && way.compile.is_empty();
+        is_plain
+            && match &way.embedded {
+                Some(_) => session.embedded.is_some() && way.needs.is_empty(),
+                None => way.needs.first().is_some_and(can),
+            }
     }
 }

@@ -189,3 +189,40 @@ fn ruby_keeps_variables_methods_and_classes() {
     expect_interrupted(&mut client, "ruby", "x = 2\nloop {}");
     expect(&mut client, "ruby", &[("x", "", "2".into())]);
 }
+
+#[test]
+fn sql_keeps_its_database() {
+    let Some(hotcell) = anyone() else { return };
+    let mut client = serve(&hotcell, &[]);
+    expect(
+        &mut client,
+        "sql",
+        &[
+            (
+                "create table t(a, b); insert into t values (1, 'x'), (2, 'y');",
+                "",
+                Value::Null,
+            ),
+            ("select count(*) as n from t;", "n\n2\n", Value::Null),
+        ],
+    );
+    let given = json!({ "code": "select stdin() as s;", "session": "sql", "stdin": "given" });
+    assert_eq!(call_with(&mut client, given)["stdout"], "s\ngiven\n");
+    expect_failure(
+        &mut client,
+        "sql",
+        "selec 1;",
+        ("syntax", 1, "/tmp/call-4.sql:1: near"),
+    );
+    expect_failure(
+        &mut client,
+        "sql",
+        "select * from nothing;",
+        ("exception", 1, "no such table"),
+    );
+    expect(
+        &mut client,
+        "sql",
+        &[("select b from t where a = 2;", "b\ny\n", Value::Null)],
+    );
+}

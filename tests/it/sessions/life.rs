@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::{call, call_with, names, note, serve, sessions};
 use crate::support::left::Before;
-use crate::support::{PATIENCE, anyone, eventually, every_provider, everyone};
+use crate::support::{PATIENCE, anyone, eventually, everyone};
 
 #[test]
 fn a_call_that_takes_too_long_is_interrupted_and_keeps_its_session() {
-    for hotcell in every_provider() {
+    for hotcell in everyone() {
         let mut client = serve(&hotcell, &[]);
         call(&mut client, "x = 1");
         for endless in [
