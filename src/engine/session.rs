@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::run::Furnished;
 use super::{Engine, RunResult, StartError};
-use crate::egress::EgressProxy;
+use crate::egress::{self, EgressProxy};
 use crate::language::LanguageId;
 use crate::plan::RunPlan;
 use crate::request::{InputFile, Network};
@@ -20,6 +20,8 @@ pub struct LiveSession {
     network: Option<Network>,
     servers: Vec<String>,
     proxy: Option<Arc<EgressProxy>>,
+    /// What the answer before said of its network.
+    reported: egress::Report,
     /// The trees of the packages that it has.
     packages: Vec<String>,
 }
@@ -101,7 +103,7 @@ impl Engine {
         };
         let called = session.session.call(call, cancelled).await?;
         let result = RunResult {
-            network: session.proxy.as_ref().map(|proxy| proxy.report()),
+            network: session.report(),
             packages: furnished.packages,
             refused: furnished.refused,
             value: called.value,
@@ -132,12 +134,20 @@ impl Engine {
             network: plan.egress.as_ref().map(|egress| egress.network.clone()),
             servers: plan.servers.clone(),
             proxy,
+            reported: egress::Report::default(),
             packages: packages.map(|it| it.set.tree.clone()).collect(),
         })
     }
 }
 
 impl LiveSession {
+    /// What its calls asked of its network, if this one did.
+    fn report(&mut self) -> Option<egress::Report> {
+        let report = self.proxy.as_ref()?.report();
+        let before = std::mem::replace(&mut self.reported, report.clone());
+        (before != report).then_some(report)
+    }
+
     /// What a later call needs to have its packages and files.
     fn add_packages(
         &mut self,

@@ -7,10 +7,11 @@ mod call;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Place;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
@@ -41,9 +42,24 @@ impl Default for SessionBounds {
     }
 }
 
+/// Why a call cannot have its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("there are {0} sessions already")]
-pub struct TooManySessions(usize);
+pub enum Busy {
+    #[error("there are {0} sessions already")]
+    Sessions(usize),
+    #[error("{0} calls wait for this session already")]
+    Calls(usize),
+}
+
+impl Busy {
+    /// What the caller can do about it, in one imperative sentence.
+    pub fn hint(self) -> &'static str {
+        match self {
+            Self::Sessions(_) => "Close one with the tool `session`, or use one that is there.",
+            Self::Calls(_) => "Wait until some of them have ended, then try again.",
+        }
+    }
+}
 
 /// A session as its caller sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +87,8 @@ pub struct Entry {
     pub state: Arc<tokio::sync::Mutex<State>>,
     /// Whether there is a session, or a call that may begin one. Others only remember that there was.
     is_alive: AtomicBool,
+    /// Calls that wait for the one that runs.
+    pub waiting: AtomicUsize,
     /// Notified when its caller wants it to end.
     pub closed: Notify,
     seen: Mutex<Seen>,
@@ -100,7 +118,7 @@ impl Sessions {
     }
 
     /// The entry for a name, made if need be.
-    pub fn entry(&self, key: &Key) -> Result<Arc<Entry>, TooManySessions> {
+    pub fn entry(&self, key: &Key) -> Result<Arc<Entry>, Busy> {
         let mut all = self.lock();
         if let Some(entry) = all.get(key).filter(|entry| entry.is_alive()) {
             return Ok(entry.clone());
@@ -112,7 +130,7 @@ impl Sessions {
             (alive.count(), self.bounds.in_all),
         ] {
             if count >= most {
-                return Err(TooManySessions(count));
+                return Err(Busy::Sessions(count));
             }
         }
         // Nobody asks for most of what is remembered, so that has its bound too.
@@ -144,12 +162,14 @@ impl Sessions {
             return;
         };
         entry.is_alive.store(true, Ordering::Relaxed);
-        let tending = tokio::spawn(rest(Arc::downgrade(entry), self.bounds.idle));
+        // Outside of a runtime this process is about to end.
+        let tending = Handle::try_current()
+            .map(|runtime| runtime.spawn(rest(Arc::downgrade(entry), self.bounds.idle)));
         let mut seen = entry.seen();
         seen.language = Some(live.language.clone());
         seen.calls = live.calls();
         seen.used = Some(Instant::now());
-        seen.tending = Some(tending.abort_handle());
+        seen.tending = tending.ok().map(|tending| tending.abort_handle());
     }
 
     pub fn list(&self, caller: &Caller) -> Vec<SessionInfo> {
@@ -199,6 +219,7 @@ impl Entry {
         Self {
             state: Arc::default(),
             is_alive: AtomicBool::new(true),
+            waiting: AtomicUsize::new(0),
             closed: Notify::new(),
             seen: Mutex::default(),
         }
@@ -258,3 +279,6 @@ impl Drop for Entry {
         self.wake();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 mod hostile;
 mod languages;
 mod life;
+mod reach;
 
 use serde_json::{Value, json};
 

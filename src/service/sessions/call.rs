@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedMutexGuard, oneshot};
 
-use super::{Entry, Key, Sessions, State, TooManySessions};
+use super::{Busy, Entry, Key, Sessions, State};
 use crate::engine::{RunResult, SessionCall, StartError};
 use crate::error_kind::ErrorKind;
 use crate::output::RunOutput;
@@ -15,7 +15,7 @@ use crate::run::{Life, Stdin, Surface};
 use crate::service::Service;
 use crate::service::long_output::Recorder;
 use crate::service::observer::{Observer, Output};
-use crate::service::queue::Turn;
+use crate::service::queue::{Turn, Waiting};
 use crate::service::run::{Ran, RunContext};
 
 /// A call that has its session for itself. When it is dropped the next one has.
@@ -53,9 +53,9 @@ impl Service {
         let key = (context.caller.clone(), name.clone());
         let held = match self.hold(key, &context.observer).await {
             Ok(held) => held,
-            Err(many) => {
-                let hint = "Close one with the tool `session`, or use one that is there.";
-                return Ran::refused(ErrorKind::Busy, many.to_string(), Some(hint.to_owned()));
+            Err(busy) => {
+                let hint = busy.hint().to_owned();
+                return Ran::refused(ErrorKind::Busy, busy.to_string(), Some(hint));
             }
         };
         let turn = match self.wait_for_turn(&context.caller, &context.observer).await {
@@ -112,14 +112,19 @@ impl Service {
     }
 
     /// Waits until this is the next call of its session.
-    async fn hold(&self, key: Key, observer: &impl Observer) -> Result<Held, TooManySessions> {
+    async fn hold(&self, key: Key, observer: &impl Observer) -> Result<Held, Busy> {
         loop {
             let entry = self.sessions.entry(&key)?;
             entry.wake();
             let state = entry.state.clone();
             let state = match state.clone().try_lock_owned() {
                 Ok(state) => state,
-                Err(_) => self.wait(state.lock_owned(), observer).await,
+                Err(_) => {
+                    let most = self.settings.queue.waiting;
+                    let waiting = Waiting::join(&entry.waiting, most);
+                    let _waiting = waiting.ok_or(Busy::Calls(most))?;
+                    self.wait(state.lock_owned(), observer).await
+                }
             };
             // It may have been closed meanwhile.
             if self.sessions.holds(&key, &entry) {

@@ -217,7 +217,7 @@ fn sql_keeps_its_database() {
     expect_failure(
         &mut client,
         "sql",
-        "select * from nothing;",
+        "select * from no_such_table;",
         ("exception", 1, "no such table"),
     );
     expect(
