@@ -4,6 +4,7 @@
 //! nothing else: bounded, parsed, never believed. How its process ends still comes from the kernel.
 
 mod answer;
+mod running;
 mod source;
 
 use std::future::Future;
@@ -12,8 +13,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 
 use super::capture::{Ceiling, OutputEvent, Stream};
-use super::outcome::{Outcome, Spent};
-use super::watch::{End, Watch};
+use super::outcome::Spent;
+use super::watch::Watch;
 use super::{Ended, serve};
 use crate::caller::Caller;
 use crate::cell::{Cell, CellError, Launch, Limits, Provider, Requirement, Start};
@@ -21,11 +22,10 @@ use crate::loopback::Serving;
 use crate::request::{CellPath, InputFile};
 use crate::secret::Redactor;
 
-use answer::{Answer, Garbled, Line};
+use answer::Line;
+use running::Running;
 use source::{Source, Taking};
 
-/// How long a call may take to stop once it was interrupted.
-const GRACE: Duration = Duration::from_secs(2);
 /// Where the worker finds the input of a call, below the workspace.
 const STDIN: &str = ".home/.hotcell/stdin";
 
@@ -193,80 +193,5 @@ impl Session {
             let before = std::mem::replace(&mut self.cpu, *all);
             *all = all.saturating_sub(before);
         }
-    }
-}
-
-/// A call that goes on.
-struct Running<'a> {
-    watch: Watch<'a>,
-    line: &'a mut Line,
-    deadline: Instant,
-}
-
-type Done = (Outcome, Option<String>, Life);
-
-impl Running<'_> {
-    async fn until_done(
-        &mut self,
-        message: &[u8],
-        ceiling: &Ceiling,
-        cancelled: impl Future<Output = ()>,
-    ) -> Result<Done, CellError> {
-        let mut answer = None;
-        let stopped = async {
-            tokio::select! {
-                said = self.line.exchange(message) => answer = Some(said),
-                () = cancelled => {}
-            }
-        };
-        let end = self
-            .watch
-            .until_end(ceiling, self.deadline, std::pin::pin!(stopped))
-            .await?;
-        if let Some(answer) = answer {
-            return Ok(self.answered(answer));
-        }
-        let outcome = |watch: &Watch<'_>| watch.outcome(&end);
-        let is_ours = matches!(end, End::Deadline | End::Output | End::Cancelled);
-        if is_ours && self.line.is_sent && self.stops_when_interrupted().await? {
-            self.watch.look();
-            return Ok((outcome(&self.watch), None, Life::Interrupted));
-        }
-        self.watch.end();
-        Ok((outcome(&self.watch), None, Life::Over))
-    }
-
-    fn answered(&mut self, answer: Result<Answer, Garbled>) -> Done {
-        match answer {
-            Ok(Answer { code, value, .. }) => {
-                self.watch.look();
-                let at_process_limit = false;
-                let outcome = Outcome::Exited {
-                    code,
-                    at_process_limit,
-                };
-                let value = (!value.is_empty()).then_some(value);
-                (outcome, value, Life::Kept)
-            }
-            // Whoever said that is not the worker.
-            Err(Garbled) => {
-                self.watch.end();
-                let signal = rustix::process::Signal::KILL.as_raw();
-                (Outcome::Signaled { signal }, None, Life::Over)
-            }
-        }
-    }
-
-    /// Interrupts it; whether it said in time that it has stopped.
-    async fn stops_when_interrupted(&mut self) -> Result<bool, CellError> {
-        self.watch.interrupt();
-        let mut answer = None;
-        let stopped = async { answer = Some(self.line.answer().await) };
-        let boundless = Ceiling::new(u64::MAX);
-        let deadline = Instant::now() + GRACE;
-        self.watch
-            .until_end(&boundless, deadline, std::pin::pin!(stopped))
-            .await?;
-        Ok(matches!(answer, Some(Ok(_))))
     }
 }

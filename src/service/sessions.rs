@@ -4,25 +4,18 @@
 //! no processor. One that nobody uses ends.
 
 mod call;
+mod entry;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Place;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
-
-use tokio::runtime::Handle;
-use tokio::sync::Notify;
-use tokio::task::AbortHandle;
-use tokio::time::sleep;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::caller::Caller;
-use crate::engine::LiveSession;
 use crate::language::LanguageId;
 use crate::request::SessionName;
 
-/// When a session that waits is stopped: later than the next of several quick calls.
-const FREEZE: Duration = Duration::from_secs(1);
+use entry::{Entry, State};
 
 /// How many sessions there may be, and how long one may wait for its next call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,36 +74,6 @@ pub struct Sessions {
     bounds: SessionBounds,
 }
 
-/// A name that a caller has used.
-pub struct Entry {
-    /// Held by the call that runs; others wait in order.
-    pub state: Arc<tokio::sync::Mutex<State>>,
-    /// Whether there is a session, or a call that may begin one. Others only remember that there was.
-    is_alive: AtomicBool,
-    /// Calls that wait for the one that runs.
-    pub waiting: AtomicUsize,
-    /// Notified when its caller wants it to end.
-    pub closed: Notify,
-    seen: Mutex<Seen>,
-}
-
-/// What is known of a session without waiting for its calls.
-#[derive(Default)]
-struct Seen {
-    language: Option<LanguageId>,
-    calls: u64,
-    used: Option<Instant>,
-    /// Stops the session, and ends it later, unless a call comes first.
-    tending: Option<AbortHandle>,
-}
-
-#[derive(Default)]
-pub struct State {
-    pub live: Option<LiveSession>,
-    /// Why what it held is gone, for the next call to tell.
-    pub lost: Option<String>,
-}
-
 impl Sessions {
     pub fn new(bounds: SessionBounds) -> Arc<Self> {
         let all = Mutex::default();
@@ -141,7 +104,7 @@ impl Sessions {
             Place::Occupied(place) => place.get().clone(),
             Place::Vacant(place) => place.insert(Arc::new(Entry::new())).clone(),
         };
-        entry.is_alive.store(true, Ordering::Relaxed);
+        entry.set_alive(true);
         Ok(entry)
     }
 
@@ -152,24 +115,14 @@ impl Sessions {
             .is_some_and(|it| Arc::ptr_eq(it, entry))
     }
 
-    /// A call has ended: the session stops soon, and ends when it is not used.
-    pub fn tend(self: &Arc<Self>, key: &Key, entry: &Arc<Entry>, state: &State) {
-        let Some(live) = &state.live else {
-            entry.is_alive.store(false, Ordering::Relaxed);
-            if state.lost.is_none() {
-                self.remove(key, entry);
-            }
-            return;
-        };
-        entry.is_alive.store(true, Ordering::Relaxed);
-        // Outside of a runtime this process is about to end.
-        let tending = Handle::try_current()
-            .map(|runtime| runtime.spawn(rest(Arc::downgrade(entry), self.bounds.idle)));
-        let mut seen = entry.seen();
-        seen.language = Some(live.language.clone());
-        seen.calls = live.calls();
-        seen.used = Some(Instant::now());
-        seen.tending = tending.ok().map(|tending| tending.abort_handle());
+    /// A call has let go of a session.
+    pub fn tend(&self, key: &Key, entry: &Arc<Entry>, state: &State) {
+        entry.set_alive(state.live.is_some());
+        match &state.live {
+            Some(live) => entry.rest(live, self.bounds.idle),
+            None if state.lost.is_none() => self.remove(key, entry),
+            None => {}
+        }
     }
 
     pub fn list(&self, caller: &Caller) -> Vec<SessionInfo> {
@@ -202,81 +155,6 @@ impl Sessions {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<Entry>>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// What becomes of a session that is not used.
-async fn rest(entry: Weak<Entry>, idle: Duration) {
-    let freeze = FREEZE.min(idle);
-    sleep(freeze).await;
-    entry.upgrade().inspect(|entry| entry.freeze());
-    sleep(idle - freeze).await;
-    entry.upgrade().inspect(|entry| entry.expire(idle));
-}
-
-impl Entry {
-    fn new() -> Self {
-        Self {
-            state: Arc::default(),
-            is_alive: AtomicBool::new(true),
-            waiting: AtomicUsize::new(0),
-            closed: Notify::new(),
-            seen: Mutex::default(),
-        }
-    }
-
-    /// A call comes: it is neither stopped nor ended meanwhile.
-    pub fn wake(&self) {
-        let mut seen = self.seen();
-        seen.used = None;
-        seen.tending.take().inspect(AbortHandle::abort);
-    }
-
-    /// A call that has the state does so itself later.
-    fn freeze(&self) {
-        if let Ok(mut state) = self.state.try_lock()
-            && let Some(live) = &mut state.live
-        {
-            live.freeze();
-        }
-    }
-
-    fn expire(&self, idle: Duration) {
-        if let Ok(mut state) = self.state.try_lock() {
-            state.live = None;
-            let seconds = idle.as_secs();
-            state.lost = Some(format!("it was not used for {seconds} s"));
-            self.is_alive.store(false, Ordering::Relaxed);
-        }
-    }
-
-    fn is_alive(&self) -> bool {
-        self.is_alive.load(Ordering::Relaxed)
-    }
-
-    fn info(&self, name: SessionName) -> SessionInfo {
-        let memory = match self.state.try_lock() {
-            Ok(state) => state.live.as_ref().map(LiveSession::memory),
-            Err(_) => None,
-        };
-        let seen = self.seen();
-        SessionInfo {
-            name,
-            language: seen.language.clone(),
-            calls: seen.calls,
-            idle: seen.used.map(|used| used.elapsed()),
-            memory,
-        }
-    }
-
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Entry {
-    fn drop(&mut self) {
-        self.wake();
     }
 }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedMutexGuard, oneshot};
 
-use super::{Busy, Entry, Key, Sessions, State};
+use super::entry::{Entry, State};
+use super::{Busy, Key, Sessions};
 use crate::engine::{RunResult, SessionCall, StartError};
 use crate::error_kind::ErrorKind;
 use crate::output::RunOutput;
