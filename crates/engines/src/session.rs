@@ -1,6 +1,6 @@
 //! An engine that is kept between calls: it takes them from a FIFO, runs each, and says when it is done.
 //!
-//! A call is `NUMBER BYTES INPUT\n` and its code; the answer is `done NUMBER CODE 0\n`. An interrupt ends the engine.
+//! A call is `NUMBER BYTES INPUT\n` and its code; the answer is `done NUMBER CODE BYTES\n` and its value. An interrupt ends the engine.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -9,12 +9,20 @@ use super::{Failed, Program, ours};
 
 const CALLS: &str = ".home/.hotcell/calls";
 const ANSWERS: &str = ".home/.hotcell/answers";
+/// Bytes of a value that are shown.
+const LONGEST_VALUE: usize = 16_000;
 const STDIN: &str = ".home/.hotcell/stdin";
+
+/// How a call ended, and what it came to.
+pub struct Done {
+    pub code: u8,
+    pub value: String,
+}
 
 /// Takes calls until nobody sends any; `run` is what the engine does with one.
 pub fn serve(
     program: &Program,
-    mut run: impl FnMut(&Program) -> Result<u8, Failed>,
+    mut run: impl FnMut(&Program) -> Result<Done, Failed>,
 ) -> Result<u8, Failed> {
     let failed = |error: io::Error| ours(format!("the session ended: {error}"));
     let mut calls = BufReader::new(File::open(CALLS).map_err(failed)?);
@@ -33,12 +41,18 @@ pub fn serve(
         let input = if has_input { STDIN } else { "/dev/null" };
         let input = File::open(input).map_err(failed)?;
         rustix::stdio::dup2_stdin(input).map_err(|error| failed(error.into()))?;
-        let code = run(&call).unwrap_or_else(|failed| {
+        let Done { code, mut value } = run(&call).unwrap_or_else(|failed| {
             let _ = writeln!(io::stderr(), "{}", failed.message);
-            failed.code
+            let (code, value) = (failed.code, String::new());
+            Done { code, value }
         });
+        if value.len() > LONGEST_VALUE {
+            value.truncate(value.floor_char_boundary(LONGEST_VALUE));
+            value += " ...";
+        }
         let _ = io::stdout().flush();
-        writeln!(answers, "done {number} {code} 0").map_err(failed)?;
+        let answer = format!("done {number} {code} {}\n{value}", value.len());
+        answers.write_all(answer.as_bytes()).map_err(failed)?;
     }
     Ok(0)
 }

@@ -13,6 +13,7 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::types::Value;
 use rusqlite::{Batch, Connection, Error, Statement};
 
+use super::session::Done;
 use super::{Failed, Program, line_at};
 use table::{Mode, Table};
 
@@ -25,7 +26,10 @@ pub fn run(program: &Program) -> Result<u8, Failed> {
 /// The same for calls that share one database.
 pub fn session(program: &Program) -> Result<u8, Failed> {
     let mut session = Session::new(program)?;
-    super::session::serve(program, |call| run_in(&mut session, call))
+    super::session::serve(program, |call| {
+        let (code, value) = (run_in(&mut session, call)?, String::new());
+        Ok(Done { code, value })
+    })
 }
 
 fn run_in(session: &mut Session, program: &Program) -> Result<u8, Failed> {

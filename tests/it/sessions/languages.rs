@@ -8,10 +8,11 @@ use crate::support::{anyone, has};
 
 /// Calls one after the other: code, what it prints, its value.
 fn expect(client: &mut Client, language: &str, calls: &[(&str, &str, Value)]) {
+    let session = language.replace('@', "-");
     for (code, stdout, value) in calls {
         let facts = call_with(
             client,
-            json!({ "code": code, "language": language, "session": language }),
+            json!({ "code": code, "language": language, "session": session }),
         );
         assert_eq!(facts["stdout"], *stdout, "{code}: {facts}");
         assert_eq!(facts["value"], *value, "{code}: {facts}");
@@ -21,7 +22,7 @@ fn expect(client: &mut Client, language: &str, calls: &[(&str, &str, Value)]) {
 
 /// Interrupts `endless`, and finds that `kept` still has its value.
 fn expect_interrupted(client: &mut Client, language: &str, endless: &str) {
-    let call = json!({ "code": endless, "language": language, "session": language, "timeout": 1 });
+    let call = json!({ "code": endless, "language": language, "session": language.replace('@', "-"), "timeout": 1 });
     let facts = call_with(client, call);
     assert_eq!(facts["status"], "timeout", "{facts}");
     let note = facts["notes"].to_string();
@@ -29,7 +30,7 @@ fn expect_interrupted(client: &mut Client, language: &str, endless: &str) {
 }
 
 fn expect_failure(client: &mut Client, language: &str, code: &str, error: (&str, i32, &str)) {
-    let call = json!({ "code": code, "language": language, "session": language });
+    let call = json!({ "code": code, "language": language, "session": language.replace('@', "-") });
     let facts = call_with(client, call);
     let (kind, code, said) = error;
     assert_eq!(
@@ -224,5 +225,57 @@ fn sql_keeps_its_database() {
         &mut client,
         "sql",
         &[("select b from t where a = 2;", "b\ny\n", Value::Null)],
+    );
+}
+
+#[test]
+fn the_engine_inside_keeps_names_of_javascript_and_typescript() {
+    let Some(hotcell) = anyone() else { return };
+    let mut client = serve(&hotcell, &[]);
+    let calls = [
+        (
+            "const a = 1; let b = 2;\nfunction f() { return a + b }\nclass C { x = 1 }",
+            "",
+            Value::Null,
+        ),
+        ("console.log(f()); new C()", "3\n", "C { x: 1 }".into()),
+        ("const a = 40;\nf()", "", "42".into()),
+        (
+            "const r = await new Promise((r) => setTimeout(r, 10, 'slept'));\nr",
+            "",
+            "'slept'".into(),
+        ),
+        (
+            "async function main() { await null; console.log('main'); return 5 }\nmain()",
+            "main\n",
+            "5".into(),
+        ),
+        (
+            "import { join } from 'path';\njoin('a', 'b')",
+            "",
+            "'a/b'".into(),
+        ),
+    ];
+    expect(&mut client, "javascript@embedded", &calls);
+    let failing = "javascript@embedded";
+    expect_failure(
+        &mut client,
+        failing,
+        "null.x",
+        ("exception", 1, "TypeError"),
+    );
+    expect_failure(&mut client, failing, "1 +", ("syntax", 1, "SyntaxError"));
+    expect(&mut client, failing, &[("a + b", "", "42".into())]);
+    expect(
+        &mut client,
+        "typescript",
+        &[
+            (
+                "interface P { n: number }\nenum E { A = 3 }\nconst p: P = { n: 1 };\nfunction g(x: P): number { return x.n + E.A }",
+                "",
+                Value::Null,
+            ),
+            ("const q: number = g(p);\nq", "", "4".into()),
+        ],
     );
 }
