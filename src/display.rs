@@ -10,6 +10,8 @@ mod picture;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::cell::{ChangedFile, Changes};
+use crate::media_type;
 use crate::request::{FileSource, InputFile};
 
 pub use draw::draw;
@@ -17,10 +19,14 @@ pub use picture::Kind;
 
 /// How many things a program may show.
 const MOST: usize = 20;
+/// How many of the pictures among its files an answer shows.
+const MOST_SAVED: usize = 6;
 /// Bytes of one of them.
 const LARGEST: usize = 8 << 20;
 /// Characters of a text, which goes into the answer.
 const LONGEST: usize = 20_000;
+/// Bytes of a page that is read as text too.
+const SHORT_PAGE: usize = 2000;
 /// Bytes of a value that are looked at.
 const LARGEST_VALUE: usize = 256 << 10;
 
@@ -30,6 +36,8 @@ pub struct Shown {
     /// JSON, or text.
     pub value: Option<Value>,
     pub displays: Vec<Displayed>,
+    /// Pictures that it saved in its workspace, if it showed none.
+    pub saved: Vec<Displayed>,
     /// How many are not among them: too many, too large, or not what their name says.
     pub left_out: usize,
 }
@@ -84,6 +92,22 @@ impl Shown {
         }
         shown
     }
+
+    /// Adds the pictures among the files that it left, unless it showed some: then those are among its files too.
+    pub fn add_saved(&mut self, changes: &Changes) {
+        if self.displays.iter().any(|it| it.kind.is_picture()) {
+            return;
+        }
+        let is_picture = |file: &&ChangedFile| file.media_type.starts_with("image/");
+        let read = |file: &ChangedFile| {
+            let content = file.content.as_ref()?;
+            let extension = media_type::extension(file.path.as_str());
+            let bytes = content.bytes.read(0, LARGEST + 1).ok()?;
+            Displayed::read(&extension, bytes)
+        };
+        let pictures = changes.files.iter().filter(is_picture).filter_map(read);
+        self.saved = pictures.take(MOST_SAVED).collect();
+    }
 }
 
 impl Displayed {
@@ -92,7 +116,8 @@ impl Displayed {
             return None;
         }
         let kind = Kind::of(extension, &data)?;
-        let text = kind.is_text().then(|| shortened(&data));
+        let is_short = kind == Kind::Html && data.len() <= SHORT_PAGE;
+        let text = (kind.is_text() || is_short).then(|| shortened(&data));
         Some(Self {
             kind,
             bytes: data.len(),
@@ -101,6 +126,13 @@ impl Displayed {
             data,
             drawn: None,
         })
+    }
+
+    /// Whether all of it is in its text.
+    pub fn is_whole_text(&self) -> bool {
+        self.text
+            .as_ref()
+            .is_some_and(|text| text.len() == self.bytes)
     }
 
     /// A picture that was printed among text.

@@ -21,6 +21,7 @@ mod code_runner;
 mod code_runner_mcp;
 mod context;
 mod era;
+mod job_tool;
 mod languages;
 mod message;
 mod objects;
@@ -40,6 +41,7 @@ pub use code_runner_mcp::{
 };
 pub use context::{Context, LogLevel, Outbox};
 pub use era::{Era, LEGACY, MODERN, Revision, SUPPORTED, Transport, VERSION_KEY};
+pub use job_tool::JobTool;
 pub use languages::Languages;
 pub use message::{Fault, Id, Message, Request, is_batch, parse, parse_batch};
 pub use objects::{Answer, Arguments, Boxed, Catalog, Prompt, Resource, Tool};

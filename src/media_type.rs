@@ -37,14 +37,18 @@ pub fn picture_kind(start: &[u8]) -> Option<&'static str> {
     }
 }
 
+/// What follows the last dot of a name, in lower case; nothing if there is none.
+pub fn extension(name: &str) -> String {
+    let file = name.rsplit('/').next().unwrap_or(name);
+    match file.rsplit_once('.') {
+        Some((stem, extension)) if !stem.is_empty() => extension.to_ascii_lowercase(),
+        _ => String::new(),
+    }
+}
+
 /// The media type that the last part of a name says.
 pub fn of_name(name: &str) -> &'static str {
-    let file = name.rsplit('/').next().unwrap_or(name);
-    let extension = match file.rsplit_once('.') {
-        Some((stem, extension)) if !stem.is_empty() => extension.to_ascii_lowercase(),
-        _ => return UNKNOWN,
-    };
-    match extension.as_str() {
+    match extension(name).as_str() {
         "csv" => "text/csv",
         "tsv" => "text/tab-separated-values",
         "json" | "ipynb" | "geojson" => "application/json",

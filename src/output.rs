@@ -66,6 +66,9 @@ pub struct RunOutput {
     /// What it showed, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub displays: Vec<Displayed>,
+    /// Pictures among its files, for surfaces that can show them.
+    #[serde(skip)]
+    pub saved: Vec<Displayed>,
     /// Which streams were cut, and how many bytes they had in all.
     pub truncated: BTreeMap<&'static str, u64>,
     pub error: Option<ErrorOutput>,
@@ -239,10 +242,10 @@ impl Unworded {
         output
     }
 
-    /// What it showed that is no text, each with its name as part of a run.
+    /// What it showed that is not all in the answer, each with its name as part of a run.
     pub fn shown_contents(&self) -> Vec<(String, Spooled)> {
         let numbered = self.output.displays.iter().enumerate();
-        let others = numbered.filter(|(_, it)| it.text.is_none());
+        let others = numbered.filter(|(_, it)| !it.is_whole_text());
         let content = |(at, it): (usize, &Displayed)| {
             let mut spool = Spool::default();
             spool.add(&it.data);
@@ -308,6 +311,7 @@ impl RunOutput {
             image: None,
             value: None,
             displays: Vec::new(),
+            saved: Vec::new(),
             truncated: BTreeMap::new(),
             error: None,
             language: plan.map(|plan| plan.language.to_string()),

@@ -156,7 +156,7 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
 
     let binding = definition.binding.as_ref();
     let binding = binding.filter(|_| !upstream.names.is_empty());
-    let shows = display::wants(definition, runtime, &parts.code, parts.showing);
+    let shows = display::wants(definition, &parts.code, parts.showing);
     launch.prestart = Program {
         definition,
         runtime,
@@ -189,8 +189,8 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         }
         _ => Vec::new(),
     };
-    if let Some((display, wants)) = shows {
-        launch = display::equip(launch, display, wants, &file);
+    if let Some(shows) = shows {
+        launch = display::equip(launch, shows, runtime, &file);
     }
     let packages = packages.wishes.zip(how).map(|(wishes, how)| PackagePlan {
         language: definition.id.clone(),

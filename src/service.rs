@@ -4,6 +4,7 @@
 //! upstream servers. A surface brings a request and who asked, and an [`Observer`] that is told
 //! what happens meanwhile. Nothing here knows a protocol, a flag or how an answer looks.
 
+mod jobs;
 mod long_output;
 mod observer;
 mod queue;
@@ -23,6 +24,7 @@ use crate::request::RunRequest;
 use crate::store::{CallerOutputs, Store};
 use crate::upstream::UpstreamServers;
 
+pub use jobs::{Job, JobLog, Jobs};
 pub use long_output::LongStream;
 pub use observer::{HEARTBEAT, Observer, Output};
 pub use queue::{QueueFull, QueueSize};

@@ -54,6 +54,9 @@ def rendered(thing):
         for mime in TYPES:
             if mime in bundle:
                 return TYPES[mime], binary(bundle[mime]) if mime.startswith('image/') else bundle[mime]
+    data = representation(thing, '_repr_markdown_')
+    if data:
+        return 'txt', data
     data = representation(thing, '_repr_html_')
     if data:
         return 'html', data

@@ -5,29 +5,39 @@
 # they are needed: most values need none.
 HERE = '/workspace/.home/.hotcell/'
 FOLDER = HERE + 'display/'
+WANTS = '{wants}'
 # No program can have such a name.
 NAME = ' value'
 MOST = 16384
 ITEMS = 2000
 
 
-def compiled(path):
+def compiled(path, flags=0):
     """A program that keeps the value of its last expression; None if it has none, or the compiler has something to say about it."""
+    code, said = quietly(made, path, flags)
+    return None if said else code
+
+
+def quietly(make, path, flags):
+    """The code that is made of a program, if it can be, and what the compiler said about it."""
     import sys
     said, stderr = [], sys.stderr
     sys.stderr = type('Said', (), {'write': said.append, 'flush': id})
     try:
         with open(path, 'rb') as file:
-            code = made(file.read(), path)
-        return None if said else code
+            return make(file.read(), path, flags), said
     except Exception:
-        return None
+        return None, said
     finally:
         sys.stderr = stderr
 
 
-def made(text, path):
-    tree = compile(text, path, 'exec', 0x400, True)  # ast.PyCF_ONLY_AST
+def plain(text, path, flags=0):
+    return compile(text, path, 'exec', flags, True)
+
+
+def made(text, path, flags=0):
+    tree = compile(text, path, 'exec', flags | 0x400, True)  # ast.PyCF_ONLY_AST
     last = tree.body[-1]
     kinds = syntax()
     if type(last) is not kinds.Expr:
@@ -35,7 +45,7 @@ def made(text, path):
     where = {name: getattr(last.value, name) for name in ('lineno', 'col_offset', 'end_lineno', 'end_col_offset')}
     name = kinds.Name(NAME, kinds.Load(), **where)
     last.value = kinds.Call(name, [last.value], [], **where)
-    return compile(tree, path, 'exec', 0, True)
+    return compile(tree, path, 'exec', flags, True)
 
 
 def syntax(known=[]):
@@ -166,23 +176,32 @@ def become(path, main):
     main.update(__file__=path, __cached__=None, __loader__=SourceFileLoader('__main__', path))
 
 
-def start(wants):
+def program_of(path):
+    """Its code, and whether that is to be awaited; no code if Python itself has to see the file."""
+    for flags in (0, 0x2000):  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        found = quietly(plain, path, flags)[0]
+        if found is None:
+            continue
+        awaits = found.co_flags & 0x80  # inspect.CO_COROUTINE
+        code = compiled(path, flags) if 'value' in WANTS else None
+        if code:
+            offer()
+        elif awaits or 'display' in WANTS:
+            with open(path, 'rb') as file:
+                code = plain(file.read(), path, flags)
+        return code, awaits
+    return None, False
+
+
+def start():
     """Runs the program, the first of our arguments, as Python does; for a new interpreter. No frame of ours is in its tracebacks."""
     import sys
     path = '/workspace/' + sys.argv[1]
-    program = compiled(path) if 'value' in wants else None
-    if program:
-        offer()
-    elif 'display' in wants:
-        try:
-            with open(path, 'rb') as file:
-                program = compile(file.read(), path, 'exec', 0, True)
-        except Exception:
-            pass
+    program, awaits = program_of(path)
     if program is None:
         import os
         os.execv(sys.executable, [sys.executable, '-u', *sys.argv[1:]])
-    if 'display' in wants:
+    if 'display' in WANTS:
         library('display')['install']()
     del sys.argv[0]
     sys.path[0] = '/workspace'
@@ -192,7 +211,11 @@ def start(wants):
     # The frames below the program are ours, and leave it no less room.
     sys.setrecursionlimit(2 * sys.getrecursionlimit() - 2 - room())
     try:
-        exec(program, main)
+        if awaits:
+            import asyncio
+            asyncio.run(eval(program, main))
+        else:
+            exec(program, main)
     except SystemExit:
         raise
     except BaseException as error:

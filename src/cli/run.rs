@@ -121,8 +121,8 @@ fn report(
                 if io::stdout().is_terminal() {
                     print_shown(&output);
                 }
-                if let Some(line) = display::summary(&output.displays) {
-                    print_note(&line);
+                if let Some(line) = display::summary(&output.displays).filter(|_| out.is_none()) {
+                    print_note(&format!("{line}; `--out DIR` writes it to a folder"));
                 }
                 for line in output.refusals(HERE) {
                     print_note(&line);
@@ -153,7 +153,9 @@ fn report(
 
 /// Writes what the program left into a folder.
 fn keep(folder: &Path, result: &RunResult) -> Result<(), ExitCode> {
-    out::write(folder, &result.changes.files).map_err(|error| {
+    let files = out::write(folder, &result.changes.files);
+    let all = files.and_then(|()| out::write_shown(folder, &result.shown.displays));
+    all.map_err(|error| {
         let folder = folder.display();
         let message = format!("cannot write what the program left to `{folder}`: {error}");
         explain(&message, None, HERE);

@@ -15,12 +15,12 @@ use crate::config::{Config, ConfigError};
 use crate::hint::Surface;
 use crate::language::{Surroundings, Tiers};
 use crate::mcp::{
-    Catalog, Change, CodeRunner, CodeRunnerMcp, Identity, Languages, Outputs, RunTool, Server,
-    folders, stdio,
+    Catalog, Change, CodeRunner, CodeRunnerMcp, Identity, JobTool, Languages, Outputs, RunTool,
+    Server, folders, stdio,
 };
 use crate::publish::Folder;
 use crate::request::RequestError;
-use crate::service::{self, Service};
+use crate::service::{self, Jobs, Service};
 
 pub use arguments::Arguments;
 use compat::Compat;
@@ -162,7 +162,12 @@ fn assemble(
         }
         None => {
             catalog.add_resource(Languages(service.clone()));
-            catalog.add_tool(RunTool(service.clone()));
+            let jobs = Arc::new(Jobs::new(service.settings().retention.time));
+            catalog.add_tool(JobTool(jobs.clone()));
+            catalog.add_tool(RunTool {
+                service: service.clone(),
+                jobs,
+            });
             Identity {
                 name: "hotcell".to_owned(),
                 title: "hotcell".to_owned(),

@@ -16,7 +16,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Draws what an answer cannot show as it is. What cannot be drawn is left as it is.
 pub async fn draw(shown: &mut Shown, provider: &dyn Provider, requirement: Requirement) {
-    for displayed in &mut shown.displays {
+    for displayed in shown.displays.iter_mut().chain(&mut shown.saved) {
         if must_be_drawn(displayed) {
             displayed.drawn = drawn(displayed, provider, requirement).await;
         }

@@ -70,6 +70,11 @@ impl Kind {
         matches!(self, Self::Text | Self::Json)
     }
 
+    /// Whether it is one, or is drawn as one.
+    pub fn is_picture(self) -> bool {
+        self.is_raster() || self == Self::Svg
+    }
+
     /// Whether clients show it as it is.
     pub fn is_raster(self) -> bool {
         matches!(self, Self::Png | Self::Jpeg | Self::Gif | Self::Webp)

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use super::{Engine, StartError};
 use crate::cell::{Changes, Isolation, Launch, Requirement};
 use crate::compile::{Built, Cells, Compiled};
-use crate::display::{self, Shown};
+use crate::display::Shown;
 use crate::egress::{self, CertificateAuthority, EgressProxy};
 use crate::loopback::PORT;
 use crate::packages::{Installed, InstallerContext, PackageError, PackagePlan, Readied, Refused};
@@ -156,10 +156,8 @@ impl Engine {
             }
         };
         let (launch, proxy) = self.connect(plan, launch)?;
-        let requirement = surface.requirement;
         let mut ended = run::run(&*self.provider, &launch, surface, cancelled).await?;
-        let mut shown = Shown::read(ended.shown.take());
-        display::draw(&mut shown, &*self.provider, requirement).await;
+        let shown = Shown::read(ended.shown.take());
         Ok(RunResult {
             shown,
             network: proxy.map(|proxy| proxy.report()),

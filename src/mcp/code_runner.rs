@@ -61,7 +61,7 @@ impl Tool for CodeRunner {
     fn call<'a>(
         &'a self,
         arguments: Arguments,
-        context: &'a Context,
+        context: &'a Arc<Context>,
     ) -> Boxed<'a, Result<Answer, Fault>> {
         Box::pin(async move {
             let service = &self.0;

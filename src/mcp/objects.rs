@@ -43,7 +43,7 @@ pub trait Tool: Send + Sync {
     fn call<'a>(
         &'a self,
         arguments: Arguments,
-        context: &'a Context,
+        context: &'a Arc<Context>,
     ) -> Boxed<'a, Result<Answer, Fault>>;
 }
 

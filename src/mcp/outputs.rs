@@ -30,7 +30,7 @@ impl Resource for Outputs {
             "uriTemplate": "run://{id}/{+name}{?offset,length,lines}",
             "name": "output",
             "title": "Output of a run",
-            "description": "What a run printed and left: name is stdout, stderr or files/PATH. \
+            "description": "What a run printed and left: name is stdout, stderr, files/PATH or display/NUMBER. \
                 Ranges: ?offset=BYTES&length=BYTES, or ?lines=FIRST-LAST counted from 1.",
         })
     }

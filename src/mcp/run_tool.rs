@@ -11,13 +11,14 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::context::Context;
+use super::job_tool::{Rendered, running};
 use super::message::Fault;
 use super::objects::{Answer, Arguments, Boxed, Tool};
 use crate::caller::Caller;
 use crate::error_kind::ErrorKind;
 use crate::plan::Defaults;
 use crate::request::{Access, Mount, Showing};
-use crate::service::{Ran, RunContext, Service};
+use crate::service::{JobLog, Jobs, Ran, RunContext, Service};
 
 pub use params::Params;
 use progress::Progress;
@@ -26,10 +27,21 @@ pub use render::{Link, head_and_tail, render, render_as, separate};
 /// Runs a program for the client of a request, which hears of it meanwhile.
 ///
 /// Dropping the future ends the program.
-pub async fn run(service: &Arc<Service>, params: Params, context: &Context) -> Ran {
-    let Params { request, stdin } = params;
-    let run = RunContext::new(context.caller.clone(), Progress(context)).stdin(stdin);
-    service.run(request, run).await
+pub async fn run(service: &Arc<Service>, params: Params, context: &Arc<Context>) -> Ran {
+    attached(service.clone(), params, context.clone(), Arc::default()).await
+}
+
+/// The same for one that may go on when the request is answered.
+async fn attached(
+    service: Arc<Service>,
+    params: Params,
+    context: Arc<Context>,
+    log: Arc<JobLog>,
+) -> Ran {
+    let caller = context.caller.clone();
+    let cancelled = log.clone().cancelled();
+    let run = RunContext::new(caller, Progress { context, log }).stdin(params.stdin);
+    service.run(params.request, run.until(cancelled)).await
 }
 
 /// What a model is told of the tools of upstream servers, if there are some.
@@ -53,17 +65,20 @@ pub fn folders(service: &Service) -> Option<String> {
 }
 
 /// The tool itself.
-pub struct RunTool(pub Arc<Service>);
+pub struct RunTool {
+    pub service: Arc<Service>,
+    pub jobs: Arc<Jobs<Rendered>>,
+}
 
 impl Tool for RunTool {
     fn listing(&self) -> Value {
-        let mut listing = listing(&self.0.defaults());
-        if let Some(folders) = folders(&self.0) {
+        let mut listing = listing(&self.service.defaults());
+        if let Some(folders) = folders(&self.service) {
             let text = listing["description"].as_str().unwrap_or_default();
             let text = text.replace("no files of the host", "no other files of the host");
             listing["description"] = format!("{text} {folders}").into();
         }
-        if let Some(tools) = upstream_tools(&self.0) {
+        if let Some(tools) = upstream_tools(&self.service) {
             let text = listing["description"].as_str().unwrap_or_default();
             listing["description"] = format!("{text}\n{tools}").into();
             listing["inputSchema"]["properties"]["servers"] = json!({
@@ -76,24 +91,44 @@ impl Tool for RunTool {
     }
 
     fn prepare(&self, caller: &Caller) {
-        self.0.welcome(caller);
+        self.service.welcome(caller);
     }
 
     fn call<'a>(
         &'a self,
         arguments: Arguments,
-        context: &'a Context,
+        context: &'a Arc<Context>,
     ) -> Boxed<'a, Result<Answer, Fault>> {
         Box::pin(async move {
-            let service = &self.0;
-            let ran = match Params::read(arguments, service.outputs(&context.caller)) {
-                Ok(Params { request, stdin }) => {
-                    let request = request.showing(Showing::All);
-                    run(service, Params { request, stdin }, context).await
+            let (service, caller) = (&self.service, &context.caller);
+            let budget = service.settings().budget;
+            let params = match Params::read(arguments, service.outputs(caller)) {
+                Ok(params) => params,
+                Err(error) => {
+                    let kind = ErrorKind::InvalidRequest;
+                    let refused = Ran::refused(kind, error.message, error.hint);
+                    return Ok(Answer::Complete(render(refused, budget)));
                 }
-                Err(error) => Ran::refused(ErrorKind::InvalidRequest, error.message, error.hint),
             };
-            Ok(Answer::Complete(render(ran, service.settings().budget)))
+            let patience = match params.background {
+                true => Duration::ZERO,
+                false => service.settings().answer_within,
+            };
+            let params = Params {
+                request: params.request.showing(Showing::All),
+                ..params
+            };
+            let log = Arc::<JobLog>::default();
+            let ran = attached(service.clone(), params, context.clone(), log.clone());
+            let mut run = Box::pin(async move { render(ran.await, budget) });
+            Ok(Answer::Complete(tokio::select! {
+                biased;
+                answer = &mut run => answer,
+                () = tokio::time::sleep(patience) => match self.jobs.has_room(caller) {
+                    true => running(&self.jobs.adopt(caller, log, run), 0),
+                    false => run.await,
+                },
+            }))
         })
     }
 }
@@ -140,6 +175,7 @@ fn listing(limits: &Defaults) -> Value {
                     "items": { "type": "string" },
                     "description": "Hosts it may reach: api.example.com, *.example.com, all",
                 },
+                "background": { "type": "boolean", "description": "Answer at once with a job" },
                 "timeout": { "type": "number", "description": timeout },
                 "memory": { "type": "string", "description": memory },
                 "cpus": { "type": "number" },

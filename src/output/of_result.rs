@@ -64,6 +64,7 @@ impl RunOutput {
             network: result.network,
             value: result.shown.value,
             displays,
+            saved: result.shown.saved,
             isolation: Some(result.isolation),
             ..Self::empty(verdict.status, Some(plan))
         };

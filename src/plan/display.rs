@@ -9,14 +9,11 @@ use super::binding::{FOLDER, insert_before, set_variable};
 /// What the program may show, if its caller wants to see it and its language can.
 pub fn wants<'a>(
     definition: &'a Definition,
-    runtime: &Runtime,
     code: &[u8],
     showing: Showing,
 ) -> Option<(&'a Display, Wants)> {
     let display = definition.display.as_ref()?;
-    // Other commands start their programs in a way of their own.
-    let is_started = display.start.is_empty() || runtime.way.when.is_none();
-    if showing == Showing::Nothing || !is_started {
+    if showing == Showing::Nothing {
         return None;
     }
     let code = String::from_utf8_lossy(code);
@@ -36,7 +33,12 @@ fn may_have_value(definition: &Definition, display: &Display, code: &str) -> boo
 }
 
 /// Lets the program, which is `program` on its command line, show what it wants.
-pub fn equip(mut launch: Launch, display: &Display, wants: Wants, program: &str) -> Launch {
+pub fn equip(
+    mut launch: Launch,
+    (display, wants): (&Display, Wants),
+    runtime: &Runtime,
+    program: &str,
+) -> Launch {
     let folder = format!("/workspace/{FOLDER}");
     let fill = |text: &str| {
         let text = text.replace("{folder}", &folder);
@@ -48,11 +50,11 @@ pub fn equip(mut launch: Launch, display: &Display, wants: Wants, program: &str)
     if let Some(prestart) = &mut launch.prestart {
         prestart.prelude = format!("{}\n{}", prestart.prelude, fill(&display.prelude));
     }
-    insert_before(
-        &mut launch.argv,
-        program,
-        display.start.iter().map(|word| fill(word)),
-    );
+    // Other commands start their programs in a way of their own, and find the scripts there.
+    if runtime.way.when.is_none() {
+        let start = display.start.iter().map(|word| fill(word));
+        insert_before(&mut launch.argv, program, start);
+    }
     let scripts = display
         .scripts
         .iter()

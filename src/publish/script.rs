@@ -92,7 +92,7 @@ impl Tool for Script {
     fn call<'a>(
         &'a self,
         arguments: Arguments,
-        context: &'a Context,
+        context: &'a Arc<Context>,
     ) -> Boxed<'a, Result<Answer, Fault>> {
         Box::pin(async move {
             let arguments = Value::Object(arguments);

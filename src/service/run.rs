@@ -11,6 +11,7 @@ use super::long_output::{LongStream, Recorder};
 use super::observer::{HEARTBEAT, Observer, Output};
 use super::queue::{QueueFull, Turn};
 use crate::caller::Caller;
+use crate::display;
 use crate::engine::{Rejected, RunResult, StartError};
 use crate::error_kind::ErrorKind;
 use crate::output::{RunOutput, Unworded};
@@ -116,6 +117,9 @@ impl Service {
         };
         let output = match result {
             Ok(mut result) => {
+                if stores {
+                    self.draw(&mut result).await;
+                }
                 let mut contents = result.changes.take_contents();
                 let output = RunOutput::of_result(&plan, result);
                 contents.extend(output.shown_contents());
@@ -128,6 +132,13 @@ impl Service {
             output: output.with_version(version),
             heard,
         }
+    }
+
+    /// Has the pictures of a result drawn as an answer shows them.
+    async fn draw(&self, result: &mut RunResult) {
+        result.shown.add_saved(&result.changes);
+        let provider = self.engine().provider();
+        display::draw(&mut result.shown, provider, self.settings.requirement).await;
     }
 
     /// Runs a plan at once, until it ends or is stopped: for a process that runs one program.

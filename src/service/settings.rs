@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
@@ -27,6 +28,8 @@ pub struct Settings {
     /// What pre-started runtimes have loaded beside the usual.
     pub tiers: Tiers,
     pub budget: Budget,
+    /// After which time a run that its caller waits for becomes a job, which its caller can ask for.
+    pub answer_within: Duration,
     /// How long output that is over the budget is stored, and how much of it.
     pub retention: Retention,
     /// What a call may ask to reach, if not what the configuration says.
@@ -79,6 +82,8 @@ impl Settings {
             trust: Trust::default(),
             tiers: Tiers::default(),
             budget: Budget::default(),
+            // Common clients give up after 60 s.
+            answer_within: Duration::from_secs(50),
             retention: Retention::default(),
             network: None,
             packages: None,

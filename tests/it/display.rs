@@ -71,6 +71,8 @@ fn the_value_of_a_last_expression_comes_beside_what_was_printed() {
         ("float('nan')", "", json!("nan")),
         ("{1: 2}", "", json!("{1: 2}")),
         ("[\n    1,\n    2,\n]", "", json!([1, 2])),
+        ("[]", "", json!([])),
+        ("''", "", json!("")),
         (&deep, "", serde_json::from_str(&deep).expect("JSON")),
         (
             "class A:\n    def __repr__(self):\n        return 'an A'\nA()",
@@ -99,7 +101,7 @@ fn the_value_of_a_last_expression_comes_beside_what_was_printed() {
             let facts = &result["structuredContent"];
             assert_eq!(facts["status"], "ok", "{code}: {facts}");
             assert_eq!(facts["stdout"], printed, "{code}");
-            assert_eq!(facts["stderr"], "", "{code}");
+            assert_eq!(facts["stderr"], Value::Null, "{code}");
             assert_eq!(facts["value"], value, "{code}");
         }
     }
@@ -289,6 +291,46 @@ fn a_large_picture_is_made_smaller_for_the_answer() {
     let result = run(&mut client, "python", &code);
     let sizes: Vec<(u32, u32)> = blocks(&result).into_iter().map(size).collect();
     assert_eq!(sizes, [(1568, 784), (1568, 10)]);
+    // In full size it is a resource, for its caller and for a later run.
+    let uri = &result["structuredContent"]["displays"][0]["uri"];
+    let read = client.request("resources/read", json!({ "uri": uri }));
+    let content = &read["result"]["contents"][0];
+    let block = json!({ "mimeType": content["mimeType"], "data": content["blob"] });
+    assert_eq!(size(&block), (3000, 1500), "{uri}");
+    let code = "print(open('in.png', 'rb').read()[:4])";
+    let files = json!({ "in.png": { "uri": uri } });
+    let again = client.call(
+        "run",
+        json!({ "code": code, "language": "python", "files": files }),
+    );
+    assert_eq!(again["structuredContent"]["stdout"], "b'\\x89PNG'\n");
+}
+
+#[test]
+fn a_picture_that_is_saved_is_shown_if_no_other_is() {
+    if anyone().is_none() || !has("python3") {
+        return;
+    }
+    let mut client = raw::Stdio::open(&[]);
+    let saves = "open('chart.png', 'wb').write(png(8, 9))\nopen('fake.png', 'w').write('x')\n";
+    let result = run(
+        &mut client,
+        "python",
+        &format!("{MAKES_PNG}{saves}print(1)"),
+    );
+    let sizes: Vec<(u32, u32)> = blocks(&result).into_iter().map(size).collect();
+    assert_eq!(sizes, [(8, 9)]);
+    assert!(
+        result["structuredContent"].get("displays").is_none(),
+        "{result}"
+    );
+    let result = run(
+        &mut client,
+        "python",
+        &format!("{MAKES_PNG}{saves}display(Picture(3, 4))"),
+    );
+    let sizes: Vec<(u32, u32)> = blocks(&result).into_iter().map(size).collect();
+    assert_eq!(sizes, [(3, 4)]);
 }
 
 #[test]
@@ -343,4 +385,11 @@ fn at_the_command_line_output_is_what_was_printed_and_json_has_the_value() {
         "{}",
         answer.err()
     );
+    let answer = hotcell.run(&["-l", "python", "-c", &code, "--out", "shown"]);
+    assert_eq!(
+        (answer.out(), answer.err()),
+        ("1\n".to_owned(), String::new())
+    );
+    let written = std::fs::read(hotcell.home().join("shown/display/1.png")).expect("it is written");
+    assert!(written.starts_with(b"\x89PNG"));
 }

@@ -42,7 +42,7 @@ impl Tool for Stub {
     fn call<'a>(
         &'a self,
         arguments: Arguments,
-        _: &'a Context,
+        _: &'a Arc<Context>,
     ) -> Boxed<'a, Result<Answer, Fault>> {
         let text = Value::from(arguments).to_string();
         let content = json!([{ "type": "text", "text": text }]);

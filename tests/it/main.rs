@@ -16,6 +16,7 @@ mod fetch;
 mod files;
 mod fuzz;
 mod hostile_server;
+mod jobs;
 mod languages;
 mod limits;
 mod log;

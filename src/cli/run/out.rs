@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use crate::cell::{ChangedFile, replace_file};
+use crate::display::Displayed;
 use crate::request::bytes;
 use crate::spool::Spooled;
 
@@ -20,6 +21,21 @@ pub fn write(folder: &Path, files: &[ChangedFile]) -> io::Result<()> {
         let mode = if file.is_executable { 0o755 } else { 0o644 };
         let path = Path::new(file.path.as_str());
         copy(&content.bytes, replace_file(folder.as_fd(), path, mode)?)?;
+    }
+    Ok(())
+}
+
+/// Writes what it showed beside them, each by its number.
+pub fn write_shown(folder: &Path, displays: &[Displayed]) -> io::Result<()> {
+    if displays.is_empty() {
+        return Ok(());
+    }
+    fs::create_dir_all(folder)?;
+    let folder = File::open(folder)?;
+    for (number, displayed) in (1..).zip(displays) {
+        let name = format!("display/{number}.{}", displayed.kind.extension());
+        let mut file = replace_file(folder.as_fd(), Path::new(&name), 0o644)?;
+        file.write_all(&displayed.data)?;
     }
     Ok(())
 }

@@ -73,6 +73,10 @@ pub struct Arguments {
     /// Store at most this much of such output, and drop the oldest first [default: 512m]
     #[arg(long, value_name = "SIZE")]
     keep_output_size: Option<String>,
+    /// Answer a call after this time even if its program still runs, which then goes on as a job
+    /// [default: 50s]
+    #[arg(long, value_name = "TIME")]
+    answer_within: Option<String>,
     /// Show this folder to every program at /work, to be read; with :rw also to be written
     #[arg(long, value_name = "DIR[:rw]")]
     workspace: Option<String>,
@@ -108,6 +112,9 @@ impl Arguments {
         }
         if let Some(bytes) = &self.keep_output_size {
             settings.retention.bytes = parse_size(bytes)?;
+        }
+        if let Some(time) = &self.answer_within {
+            settings.answer_within = parse_duration(time)?;
         }
         Ok(settings)
     }

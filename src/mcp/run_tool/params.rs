@@ -19,6 +19,8 @@ use crate::store::CallerOutputs;
 pub struct Params {
     pub request: RunRequest,
     pub stdin: Stdin,
+    /// Whether its caller does not wait for it.
+    pub background: bool,
 }
 
 /// Why the arguments cannot be used, for a model to read and mend.
@@ -28,7 +30,7 @@ pub struct BadArguments {
     pub hint: Option<String>,
 }
 
-const KNOWN: [&str; 12] = [
+const KNOWN: [&str; 13] = [
     "code",
     "language",
     "args",
@@ -41,6 +43,7 @@ const KNOWN: [&str; 12] = [
     "memory",
     "cpus",
     "processes",
+    "background",
 ];
 
 impl Params {
@@ -87,7 +90,16 @@ impl Params {
             Some(text) if !text.is_empty() => Stdin::Bytes(text.into_bytes()),
             _ => Stdin::Empty,
         };
-        Ok(Self { request, stdin })
+        let background = match take("background") {
+            None => false,
+            Some(Value::Bool(background)) => background,
+            Some(_) => return Err(must_be("background", "true or false")),
+        };
+        Ok(Self {
+            request,
+            stdin,
+            background,
+        })
     }
 }
 

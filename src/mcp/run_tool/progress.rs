@@ -1,12 +1,13 @@
 //! Tells a client of a program while it runs: what it prints, or that it is still there.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::mcp::context::Context;
 use crate::run::Stream;
-use crate::service::{HEARTBEAT, Observer, Output};
+use crate::service::{HEARTBEAT, JobLog, Observer, Output};
 
 /// How often a client hears from a program that prints all the time.
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -15,14 +16,19 @@ const STEP_INTERVAL: Duration = Duration::from_secs(1);
 /// How much of the newest output a report holds.
 const NEWEST: usize = 2000;
 
-/// Reports a run as the progress of a request, if its client asked for that.
-pub struct Progress<'a>(pub &'a Context);
+/// Reports a run as the progress of a request, if its client asked for that and until the request is answered.
+pub struct Progress {
+    pub context: Arc<Context>,
+    pub log: Arc<JobLog>,
+}
 
-impl Observer for Progress<'_> {
+impl Observer for Progress {
     type Heard = ();
 
     fn waits(&self, waited: Duration) {
-        self.0.report_waiting(waited);
+        if !self.log.is_detached() {
+            self.context.report_waiting(waited);
+        }
     }
 
     fn wants_long_output_stored(&self) -> bool {
@@ -30,16 +36,21 @@ impl Observer for Progress<'_> {
     }
 
     async fn hear(self, mut output: Output) {
-        let mut reporter = Reporter::new(self.0);
-        let reports = self.0.wants_progress();
+        let mut reporter = Reporter::new(&self.context);
+        let wanted = self.context.wants_progress();
         let mut tick = interval(INTERVAL);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
+            let reports = wanted && !self.log.is_detached();
             tokio::select! {
                 event = output.recv() => match event {
                     None => return,
-                    Some(event) if reports => reporter.take(event.stream, &event.bytes),
-                    Some(_) => {}
+                    Some(event) => {
+                        self.log.add(&event);
+                        if reports {
+                            reporter.take(event.stream, &event.bytes);
+                        }
+                    }
                 },
                 _ = tick.tick(), if reports => reporter.report_output(),
             }

@@ -40,7 +40,7 @@ pub fn render_as(
             "data": STANDARD.encode(&image.data),
         })
     }));
-    content.extend(pictures(&output.displays));
+    content.extend(pictures(&output));
     content.extend(links.iter().map(Link::to_value));
     content.extend(output.files.iter().filter_map(file_link));
     let is_error = output.status != Status::Ok;
@@ -68,13 +68,14 @@ fn file_link(file: &FileOutput) -> Option<Value> {
 const MOST_PICTURES: usize = 4 << 20;
 
 /// The pictures that were shown, in order, as many as an answer holds.
-fn pictures(displays: &[Displayed]) -> Vec<Value> {
+fn pictures(output: &RunOutput) -> Vec<Value> {
     let mut room = MOST_PICTURES;
     let block = |(kind, data): (Kind, &[u8])| {
         room = room.checked_sub(data.len())?;
         Some(json!({ "type": "image", "mimeType": kind.mime(), "data": STANDARD.encode(data) }))
     };
-    let all = displays.iter().filter_map(Displayed::picture);
+    let all = output.displays.iter().chain(&output.saved);
+    let all = all.filter_map(Displayed::picture);
     all.map_while(block).collect()
 }
 

@@ -111,7 +111,7 @@ impl Server {
             arguments(&request.params)?
         };
         let method = request.method.clone();
-        let context = Context::new(self, era, request, peer);
+        let context = Arc::new(Context::new(self, era, request, peer));
         let answer = match method.as_str() {
             "tools/call" => {
                 let tool = catalog.tools.get(&name);

@@ -1,0 +1,129 @@
+//! The tool `job`: runs that go on after their call was answered.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::context::Context;
+use super::message::Fault;
+use super::objects::{Answer, Arguments, Boxed, Tool};
+use super::run_tool::separate;
+use crate::service::{Job, Jobs};
+
+/// The members of a `tools/call` result.
+pub type Rendered = Map<String, Value>;
+
+/// How long one call may wait: common clients give up after 60 s.
+const LONGEST_WAIT: Duration = Duration::from_secs(50);
+
+pub struct JobTool(pub Arc<Jobs<Rendered>>);
+
+impl Tool for JobTool {
+    fn listing(&self) -> Value {
+        json!({
+            "name": "job",
+            "title": "Background runs",
+            "description": "A run that goes on in the background: its output so far, and its result when it has ended. Without id: lists all.",
+            "inputSchema": {
+                "type": "object",
+                "properties": {
+                    "id": { "type": "string" },
+                    "wait": { "type": "number", "description": "Seconds to wait for its end, up to 50" },
+                    "since": { "type": "integer", "description": "Output after this many bytes: `next` of the answer before" },
+                    "cancel": { "type": "boolean" },
+                },
+            },
+            "annotations": { "title": "Background runs", "readOnlyHint": false, "destructiveHint": false, "openWorldHint": false },
+        })
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: Arguments,
+        context: &'a Arc<Context>,
+    ) -> Boxed<'a, Result<Answer, Fault>> {
+        Box::pin(async move {
+            let given = |key: &str| arguments.get(key).filter(|value| !value.is_null());
+            let Some(id) = given("id") else {
+                return Ok(Answer::Complete(list(&self.0.all_of(&context.caller))));
+            };
+            let found = id.as_str().and_then(|id| self.0.find(&context.caller, id));
+            let Some(job) = found else {
+                return Ok(Answer::Complete(unknown(id)));
+            };
+            if given("cancel") == Some(&true.into()) {
+                job.cancel();
+                // It ends within the moment that a kill takes.
+                job.wait(Duration::from_secs(5)).await;
+            }
+            let seconds = given("wait").and_then(Value::as_f64).unwrap_or(0.0);
+            let wait = Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST_WAIT);
+            job.wait(wait.min(LONGEST_WAIT)).await;
+            let since = given("since").and_then(Value::as_u64).unwrap_or(0);
+            Ok(Answer::Complete(match job.answer() {
+                Some(answer) => answer.clone(),
+                None => running(&job, since),
+            }))
+        })
+    }
+}
+
+/// What is said of a job that goes on.
+pub fn running(job: &Job<Rendered>, since: u64) -> Rendered {
+    let (bytes, next) = job.log.since(since);
+    let stdout = String::from_utf8_lossy(&bytes).into_owned();
+    let seconds = job.started.elapsed().as_secs();
+    let mut text = stdout.clone();
+    separate(&mut text);
+    let id = &job.id;
+    text += &format!(
+        "[still running after {seconds} s, as job {id}; ask with the tool `job`: {{\"id\": \"{id}\", \"since\": {next}, \"wait\": 50}}]"
+    );
+    let facts = json!({ "status": "running", "job": id, "stdout": stdout, "next": next, "seconds": seconds });
+    result(text, facts, false)
+}
+
+fn list(jobs: &[Arc<Job<Rendered>>]) -> Rendered {
+    let status = |job: &Job<Rendered>| match job.answer() {
+        Some(answer) => answer["structuredContent"]["status"].clone(),
+        None => "running".into(),
+    };
+    let one = |job: &Arc<Job<Rendered>>| json!({ "job": job.id, "status": status(job), "seconds": job.started.elapsed().as_secs() });
+    let jobs: Vec<Value> = jobs.iter().map(one).collect();
+    let text = match jobs.as_slice() {
+        [] => "No run goes on in the background.".to_owned(),
+        jobs => jobs
+            .iter()
+            .map(|job| {
+                format!(
+                    "{} {}",
+                    job["job"].as_str().unwrap_or_default(),
+                    job["status"]
+                )
+            })
+            .collect::<Vec<_>>()
+            .join("\n"),
+    };
+    result(text, json!({ "jobs": jobs }), false)
+}
+
+fn unknown(id: &Value) -> Rendered {
+    let shown: String = id.to_string().chars().take(60).collect();
+    let message =
+        format!("there is no job {shown}: it may have ended long ago, or with the server");
+    let facts =
+        json!({ "status": "rejected", "error": { "kind": "invalid_request", "message": message } });
+    result(message.clone(), facts, true)
+}
+
+fn result(text: String, facts: Value, is_error: bool) -> Rendered {
+    Map::from_iter([
+        (
+            "content".to_owned(),
+            json!([{ "type": "text", "text": text }]),
+        ),
+        ("structuredContent".to_owned(), facts),
+        ("isError".to_owned(), is_error.into()),
+    ])
+}
