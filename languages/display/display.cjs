@@ -91,13 +91,14 @@
     };
     const lines = program.split('\n');
     const counts = (line) => line.trim() && !line.trimStart().startsWith('//');
-    let at = lines.length - 1;
+    const end = lines.findLastIndex(counts) + 1;
+    let at = end - 1;
     while (at > 0 && !(counts(lines[at]) && /^[^\s)\]}]/.test(lines[at]))) at--;
     const before = lines.slice(0, at).join('\n');
-    const last = lines.slice(at).join('\n').replace(/;\s*$/, '');
+    const last = lines.slice(at, end).join('\n').replace(/;\s*$/, '');
     const continues = /^[([`+\-/.,*]/.test(last) && !/(^|[;}])\s*$/.test(before);
-    if (continues || !counts(last) || !parses(before) || !parses(`(${last}\n)`)) return program;
-    return [...lines.slice(0, at), `$$v=(${last}\n)`].join('\n');
+    if (at < 0 || continues || !parses(before) || !parses(`(${last}\n)`)) return program;
+    return [...lines.slice(0, at), `$$v=(${last}\n)`, ...lines.slice(end)].join('\n');
   };
 
   const offer = () => {

@@ -110,6 +110,87 @@ fn the_value_of_a_last_expression_comes_beside_what_was_printed() {
 }
 
 #[test]
+fn a_program_that_awaits_at_its_top_level_shows_and_has_a_value_too() {
+    if anyone().is_none() || !has("python3") {
+        return;
+    }
+    let mut client = raw::Stdio::open(&[]);
+    let start = "import asyncio\nawait asyncio.sleep(0)\nprint('a')\n";
+    for (end, value, shown) in [
+        ("await asyncio.sleep(0, 5)", json!(5), 0),
+        ("display('x')\n[1]", json!([1]), 1),
+        ("display('x')\nx = 1", Value::Null, 1),
+        ("x = 1", Value::Null, 0),
+    ] {
+        let facts =
+            run(&mut client, "python", &format!("{start}{end}"))["structuredContent"].clone();
+        assert_eq!(
+            (&facts["status"], &facts["stdout"]),
+            (&json!("ok"), &json!("a\n")),
+            "{facts}"
+        );
+        assert_eq!(facts["value"], value, "{end}");
+        let displays = facts["displays"].as_array().map_or(0, Vec::len);
+        assert_eq!(displays, shown, "{end}");
+    }
+    let failed = run(
+        &mut client,
+        "python",
+        &format!("{start}display('x')\n1 / 0"),
+    );
+    let stderr = &failed["structuredContent"]["stderr"];
+    assert_eq!(
+        stderr,
+        "Traceback (most recent call last):\n  File \"/workspace/main.py\", line 5, in <module>\n    1 / 0\n    ~~^~~\nZeroDivisionError: division by zero\n"
+    );
+}
+
+#[test]
+fn progress_has_no_bytes_of_pictures() {
+    if anyone().is_none() || !has("python3") {
+        return;
+    }
+    let mut client = raw::Stdio::open(&[]);
+    let code = format!(
+        "{MAKES_PNG}import sys, time, random
+noise = random.Random(1).randbytes(5000)
+for n in range(6):
+    sys.stdout.buffer.write(b'step %d\\n' % n + png(9, 9)[:-12] + chunk(b'noIs', noise) + png(9, 9)[-12:] + b'\\nend %d\\n' % n)
+    sys.stdout.flush()
+    time.sleep(0.3)"
+    );
+    let arguments = json!({ "code": code, "language": "python" });
+    let params =
+        json!({ "name": "run", "arguments": arguments, "_meta": { "progressToken": "t" } });
+    let id = client.begin("tools/call", params);
+    let answer = client.answer(&id);
+    let stdout = answer["result"]["structuredContent"]["stdout"]
+        .as_str()
+        .expect("text");
+    assert!(
+        stdout.starts_with("step 0\n[image/png, ") && stdout.ends_with("]\nend 5\n"),
+        "{stdout}"
+    );
+    let said: Vec<String> = client
+        .lines
+        .iter()
+        .map(|line| String::from_utf8_lossy(line).into_owned())
+        .filter(|line| line.contains("notifications/progress"))
+        .collect();
+    assert!(
+        said.iter()
+            .any(|line| line.contains("end ") && line.contains("[binary data]")),
+        "{said:?}"
+    );
+    assert!(
+        !said
+            .iter()
+            .any(|line| line.contains('\u{fffd}') || line.contains("IHDR")),
+        "{said:?}"
+    );
+}
+
+#[test]
 fn a_value_is_bounded() {
     if anyone().is_none() || !has("python3") {
         return;
@@ -157,6 +238,16 @@ fn values_of_javascript_come_too() {
         );
         assert_eq!(facts["value"], value, "{code}");
     }
+    let typed = run(
+        &mut client,
+        "typescript",
+        "const a: number[] = [1, 2];\na as any;\n// end",
+    );
+    assert_eq!(
+        typed["structuredContent"]["value"],
+        json!([1, 2]),
+        "{typed}"
+    );
     let failed = run(&mut client, "javascript", "const a = 1;\nnothing.b + a");
     let stderr = failed["structuredContent"]["stderr"]
         .as_str()

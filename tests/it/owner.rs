@@ -220,7 +220,8 @@ fn a_file_in_the_folder_that_is_closed_to_the_sandbox_has_a_hint() {
         return;
     };
     let file = hotcell.write("project/closed", "x");
-    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o0)).expect("a mode");
+    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o000))
+        .expect("a mode");
     let host = hotcell.place("project").display().to_string();
     let mut client = serve(&hotcell, &["--workspace", &host]);
     let closed = facts(&mut client, "open('/work/closed')", json!({}));
