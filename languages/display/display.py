@@ -5,8 +5,9 @@ import os
 import sys
 
 FOLDER = value['FOLDER']
-# Bytes of one file, and how many files.
+# Bytes of one file and of all together, and how many files.
 MOST = 8 << 20
+ALL = 30 << 20
 FILES = 50
 PIXELS = 4000
 TYPES = {'image/png': 'png', 'image/jpeg': 'jpg', 'image/gif': 'gif', 'image/webp': 'webp', 'image/svg+xml': 'svg', 'text/html': 'html', 'application/json': 'json', 'text/plain': 'txt'}
@@ -25,8 +26,11 @@ def display(*things, **_):
 def save(kind, data):
     data = data if isinstance(data, bytes) else str(data).encode('utf-8', 'backslashreplace')
     os.makedirs(FOLDER, exist_ok=True)
-    taken = [int(name[:3]) for name in os.listdir(FOLDER) if name[:3].isdigit()]
-    number = max(taken, default=0) + 1
+    names = os.listdir(FOLDER)
+    number = max([int(name[:3]) for name in names if name[:3].isdigit()], default=0) + 1
+    room = ALL - sum(os.path.getsize(FOLDER + name) for name in names)
+    if len(data) > min(MOST, room):
+        kind, data = 'txt', b'[%d bytes of %s are left out: too large]' % (len(data), kind.encode())
     if number <= FILES:
         with open(f'{FOLDER}{number:03}.{kind}', 'xb') as file:
             file.write(data)
@@ -223,7 +227,10 @@ class Finder:
         for finder in sys.meta_path:
             spec = finder.find_spec(name, path, target) if finder is not cls and hasattr(finder, 'find_spec') else None
             if spec is not None:
-                cls.wrap(name, spec.loader)
+                try:
+                    cls.wrap(name, spec.loader)
+                except Exception:
+                    pass
                 return spec
         return None
 

@@ -232,6 +232,26 @@ pub fn collect(
     Ok(files)
 }
 
+/// The same for a folder with a few small files in it and nothing else; none for any other. Takes microseconds.
+pub fn collect_few(workspace: BorrowedFd<'_>, folder: &CellPath) -> Option<Vec<InputFile>> {
+    const FEW: usize = 4;
+    let mut room = 64 << 10;
+    let mut files = Vec::new();
+    let opened = open_folder(workspace, folder.as_str()).ok()?;
+    for entry in rustix::fs::Dir::new(opened).ok()? {
+        let entry = entry.ok()?;
+        let name = entry.file_name().to_str().ok()?;
+        match entry.file_type() {
+            _ if name == "." || name == ".." => {}
+            FileType::RegularFile if files.len() < FEW => {
+                files.push(fetch(workspace, &format!("{folder}/{name}"), &mut room).ok()?);
+            }
+            _ => return None,
+        }
+    }
+    Some(files)
+}
+
 /// Copies the regular files below `folder` into `to`, an empty folder of the host that is ours
 /// alone; how many bytes they have. Blocks.
 ///

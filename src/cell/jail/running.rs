@@ -12,7 +12,7 @@ use super::prestarted::ZygoteMaker;
 use super::setup::{AsyncCell, Started};
 use crate::cell::changes::{Changes, WantedChanges, changes, is_untouched};
 use crate::cell::pool::Refill;
-use crate::cell::workspace::{collect, export};
+use crate::cell::workspace::{collect, collect_few, export};
 use crate::cell::{Boxed, Cell, CellError, Channel, Event, Isolation, Streams};
 use crate::request::{CellPath, InputFile};
 
@@ -80,8 +80,15 @@ impl Cell for JailCell {
         folder: &'a CellPath,
         most: u64,
     ) -> Boxed<'a, io::Result<Vec<InputFile>>> {
-        let folder = folder.clone();
-        Box::pin(self.with_workspace(move |it| collect(it.as_fd(), &folder, most)))
+        Box::pin(async move {
+            let workspace = self.cell.inner.workspace();
+            if let Some(few) = workspace.and_then(|it| collect_few(it, folder)) {
+                return Ok(few);
+            }
+            let folder = folder.clone();
+            let look = move |it: OwnedFd| collect(it.as_fd(), &folder, most);
+            self.with_workspace(look).await
+        })
     }
 
     fn export<'a>(
