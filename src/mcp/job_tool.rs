@@ -24,13 +24,13 @@ impl Tool for JobTool {
         json!({
             "name": "job",
             "title": "Background runs",
-            "description": "A run that goes on in the background: its output so far, and its result when it has ended. Without id: lists all.",
+            "description": "A background run: its output so far, or its result. Without id: lists all.",
             "inputSchema": {
                 "type": "object",
                 "properties": {
                     "id": { "type": "string" },
                     "wait": { "type": "number", "description": "Seconds to wait for its end, up to 50" },
-                    "since": { "type": "integer", "description": "Output after this many bytes: `next` of the answer before" },
+                    "since": { "type": "integer", "description": "Output after so many bytes: `next` of the last answer" },
                     "cancel": { "type": "boolean" },
                 },
             },

@@ -157,11 +157,11 @@ fn listing(limits: &Defaults) -> Value {
         "name": "run",
         "title": "Run code",
         "description": "Run a program in a fresh sandbox: no network unless granted, no files of the host, nothing kept but in a session. \
-            Returns stdout, stderr, how it ended, and the files that it leaves in its working directory.",
+            Returns stdout, stderr, the value of a last expression, pictures shown and files left.",
         "inputSchema": {
             "type": "object",
             "properties": {
-                "code": { "type": "string", "description": "The whole program; print what you want to see" },
+                "code": { "type": "string", "description": "The whole program" },
                 "language": { "type": "string", "description": "python, javascript, bash, c, ...; default: detected from the code" },
                 "args": { "type": "array", "items": { "type": "string" } },
                 "stdin": { "type": "string" },

@@ -17,6 +17,7 @@ except OSError as error:
     print(error.strerror, written > 10 << 20)
     os.unlink(sys.argv[1])
     with open(sys.argv[1], 'w') as file: print(file.write('fits again'))
+    os.unlink(sys.argv[1])
     sys.exit(7)";
     for hotcell in everyone() {
         for file in ["/workspace/big", "/tmp/big", "/dev/shm/big"] {

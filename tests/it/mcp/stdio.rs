@@ -196,15 +196,15 @@ fn the_tool_list_is_short_and_the_same_for_everyone() {
     let first = client.request("tools/list", json!({}))["result"].clone();
     let _ = client.run(json!({ "code": "print(1)", "language": "python" }));
     assert_eq!(client.request("tools/list", json!({}))["result"], first);
-    // 450 tokens of o200k; three characters a token is what schemas come to.
-    let shown: usize = first["tools"]
-        .as_array()
-        .unwrap()
+    // 450 tokens of o200k, which counts four characters of these texts as one.
+    let tools = first["tools"].as_array().unwrap();
+    let shown: usize = tools
         .iter()
         .map(|tool| tool["description"].to_string().len() + tool["inputSchema"].to_string().len())
         .sum();
-    assert!(shown < 1350, "{shown} characters");
-    let annotations = &first["tools"][0]["annotations"];
+    assert!(shown < 1800, "{shown} characters");
+    let run = tools.iter().find(|tool| tool["name"] == "run").unwrap();
+    let annotations = &run["annotations"];
     assert_eq!(annotations["destructiveHint"], true);
     // A call may name hosts to reach.
     assert_eq!(annotations["openWorldHint"], true);
