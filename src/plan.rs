@@ -20,9 +20,9 @@ use jail::{Limits, Mount, Tree};
 
 use crate::cell::{Launch, WantedChanges};
 use crate::egress::Egress;
-use crate::language::{By, Definition, Failure, LanguageId, Runtime, Session};
+use crate::language::{By, Definition, Failure, LanguageId, Runtime, Session, Wants};
 use crate::packages::{PackagePlan, Wishes};
-use crate::request::{CellPath, InputFile, RequestError, RunRequest, overlap, unmarked};
+use crate::request::{CellPath, InputFile, RequestError, RunRequest, Showing, overlap, unmarked};
 
 pub use build::{BUILD_FOLDER, Build, WarmUp};
 pub use limits::{Defaults, Most, Range};
@@ -161,7 +161,12 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
 
     let binding = definition.binding.as_ref();
     let binding = binding.filter(|_| !upstream.names.is_empty());
-    let shows = display::wants(definition, &parts.code, parts.showing);
+    let showing = match session {
+        None => parts.showing,
+        // Its worker is started as it is, and shows what its calls do.
+        Some(_) => Showing::Nothing,
+    };
+    let shows = display::wants(definition, &parts.code, showing);
     launch.prestart = Program {
         definition,
         runtime,
@@ -196,6 +201,11 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
     };
     if let Some(shows) = shows {
         launch = display::equip(launch, shows, runtime, &file);
+    }
+    if let Some(display) = definition.display.as_ref()
+        && session.as_ref().is_some_and(|session| session.shows)
+    {
+        launch = display::lay_out(launch, display, Wants::default());
     }
     let packages = packages.wishes.zip(how).map(|(wishes, how)| PackagePlan {
         language: definition.id.clone(),

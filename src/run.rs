@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use crate::caller::Caller;
 use crate::cell::{Cell, CellError, Changes, Isolation, Launch, Provider, Requirement, Start};
 use crate::loopback::Serving;
-use crate::request::InputFile;
+use crate::request::{CellPath, InputFile};
 
 use output::{Output, Task, feed};
 use watch::{End, Watch};
@@ -141,7 +141,7 @@ pub async fn watch(
         Some(wanted) => cell.changes(&launch.files, wanted).await,
         None => Ok(Changes::default()),
     };
-    let shown = fetch_shown(cell, launch).await;
+    let shown = fetch_shown(cell, launch.shown.as_ref()).await;
     Ok(Ended {
         outcome,
         stdout,
@@ -161,8 +161,8 @@ pub async fn watch(
 const MOST_SHOWN: u64 = 32 << 20;
 
 /// What the program shows, however it ended. One that has made it unreadable, or too much, shows nothing.
-async fn fetch_shown(cell: &dyn Cell, launch: &Launch) -> Option<Vec<InputFile>> {
-    match &launch.shown {
+async fn fetch_shown(cell: &dyn Cell, folder: Option<&CellPath>) -> Option<Vec<InputFile>> {
+    match folder {
         None => Some(Vec::new()),
         Some(folder) => cell.collect(folder, MOST_SHOWN).await.ok(),
     }

@@ -188,6 +188,14 @@ def show_rest():
                 pass
 
 
+def end_call():
+    """At the end of a session's call: what it has drawn is shown, and gone as in a notebook."""
+    show_rest()
+    if 'matplotlib.pyplot' in sys.modules:
+        sys.modules['matplotlib.pyplot'].close('all')
+    shown.clear()
+
+
 def install_exit():
     """Before what the libraries do at the end: exit functions are called in the reverse order."""
     global owner

@@ -15,6 +15,9 @@ def worker():
     # Between calls nobody is to be interrupted. What a call sets stays set for the next.
     on_interrupt = _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
     stdin = os.path.abspath('.home/.hotcell/stdin')
+    # Scripts that make pictures and values of what a call shows; they are loaded by the first that shows something.
+    scripts, folder, loaded, shows = '/workspace/.home/.hotcell/', '/workspace/.home/.hotcell/display/', {}, False
+    words = b'matplotlib', b'pyplot', b'pylab', b'seaborn', b'plotly', b'altair', b'PIL', b'IPython', b'display(', b'.plot', b'.hist(', b'.boxplot('
     loop = None
     pending = b''
     had_input = False
@@ -73,6 +76,32 @@ def worker():
                     pass
             raise
 
+    def script():
+        if not loaded:
+            loaded['__name__'] = 'value'
+            with open(scripts + 'value.py') as file:
+                exec(compile(file.read(), scripts + 'value.py', 'exec'), loaded)
+        return loaded
+
+    def prepare(text):
+        nonlocal shows
+        try:
+            for name in os.listdir(folder):
+                os.unlink(folder + name)
+        except OSError:
+            pass
+        if not shows and any(word in text for word in words):
+            script()['library']('display')['install']()
+            shows = True
+
+    def form(value):
+        if value is None:
+            return ''
+        try:
+            return script()['form'](value)[1] or ''
+        except Exception:
+            return repr(value)
+
     def evaluate(tree, path, mode):
         # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT and inspect.CO_COROUTINE; their modules are slow to load.
         code = compile(tree, path, mode, 0x2000, True)
@@ -85,7 +114,10 @@ def worker():
         value = evaluate(tree, path, 'exec') if tree.body else None
         if last is not None:
             value = evaluate(_ast.Expression(last.value), path, 'eval')
-        return '' if value is None else repr(value)
+        value = form(value)
+        if shows:
+            script()['library']('display')['end_call']()
+        return value
 
     def status(error, path):
         if isinstance(error, SystemExit):
@@ -115,6 +147,7 @@ def worker():
         try:
             try:
                 read_from(has_input)
+                prepare(text)
                 _signal.signal(_signal.SIGINT, on_interrupt)
                 value = run(text, path)
             finally:

@@ -109,15 +109,14 @@ impl Engine {
             output_limit: plan.launch.output_limit,
             events: surface.events,
         };
-        let called = session.session.call(call, cancelled).await?;
+        let mut called = session.session.call(call, cancelled).await?;
+        let mut shown = Shown::read(called.ended.shown.take());
+        shown.value = called.value.map(value);
         let result = RunResult {
             network: session.report(),
             packages: furnished.packages,
             refused: furnished.refused,
-            shown: Shown {
-                value: called.value.map(value),
-                ..Shown::default()
-            },
+            shown,
             ..RunResult::new(plan, called.ended)
         };
         if called.life == Life::Over {

@@ -39,11 +39,7 @@ pub fn equip(
     runtime: &Runtime,
     program: &str,
 ) -> Launch {
-    let folder = format!("/workspace/{FOLDER}");
-    let fill = |text: &str| {
-        let text = text.replace("{folder}", &folder);
-        text.replace("{wants}", wants.words())
-    };
+    let fill = filler(wants);
     for (name, value) in &display.env {
         set_variable(&mut launch.env, name, &fill(value));
     }
@@ -55,6 +51,12 @@ pub fn equip(
         let start = display.start.iter().map(|word| fill(word));
         insert_before(&mut launch.argv, program, start);
     }
+    lay_out(launch, display, wants)
+}
+
+/// Puts the scripts into the workspace, with the folder for what is shown.
+pub fn lay_out(mut launch: Launch, display: &Display, wants: Wants) -> Launch {
+    let fill = filler(wants);
     let scripts = display
         .scripts
         .iter()
@@ -72,6 +74,15 @@ pub fn equip(
     Launch {
         shown: Some(shown),
         ..launch.files(files)
+    }
+}
+
+/// Fills in what the texts of `[display]` leave open.
+fn filler(wants: Wants) -> impl Fn(&str) -> String {
+    let folder = format!("/workspace/{FOLDER}");
+    move |text| {
+        let text = text.replace("{folder}", &folder);
+        text.replace("{wants}", wants.words())
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, watch};
 use super::capture::{Ceiling, OutputEvent, Stream};
 use super::outcome::Spent;
 use super::watch::Watch;
-use super::{Ended, serve};
+use super::{Ended, fetch_shown, serve};
 use crate::caller::Caller;
 use crate::cell::{
     Cell, CellError, Changes, Launch, Limits, Provider, Requirement, Start, WantedChanges,
@@ -45,6 +45,8 @@ pub struct Session {
     is_frozen: bool,
     /// What is wanted of the files that its calls leave, with those that are known.
     wanted: Option<WantedChanges>,
+    /// The folder of what its calls show.
+    shown: Option<CellPath>,
 }
 
 /// One program for a session to run.
@@ -108,6 +110,7 @@ impl Session {
             cpu: Duration::ZERO,
             is_frozen: false,
             wanted: launch.changes.clone(),
+            shown: launch.shown.clone(),
         })
     }
 
@@ -188,7 +191,7 @@ impl Session {
             isolation: self.cell.isolation().clone(),
             collected: Vec::new(),
             exported: 0,
-            shown: None,
+            shown: fetch_shown(&*self.cell, self.shown.as_ref()).await,
             changes: self.changes().await,
         };
         Ok(Called { ended, value, life })

@@ -29,7 +29,19 @@ fn call_with(client: &mut Client, mut arguments: Value) -> Value {
     if arguments["session"].is_null() {
         arguments["session"] = "s".into();
     }
-    client.run(arguments)["structuredContent"].clone()
+    let mut facts = crate::raw::record(&client.run(arguments));
+    if let Some(value) = facts.get_mut("value") {
+        *value = plain(value).into();
+    }
+    facts
+}
+
+/// A value as text, JSON with spaces.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        json => json.to_string().replace(',', ", "),
+    }
 }
 
 /// The answer of the tool `session`.
@@ -83,7 +95,7 @@ fn what_a_call_leaves_is_there_for_the_next() {
             (&facts["value"], &facts["language"]),
             (&json!("20"), &json!("python"))
         );
-        assert_eq!(facts.get("notes"), None, "{facts}");
+        assert_eq!(note(&facts), "", "{facts}");
     }
 }
 
@@ -218,6 +230,42 @@ fn an_exit_ends_the_call_and_not_the_session() {
     );
     assert!(note(&facts).contains("are lost"), "{facts}");
     let facts = call(&mut client, "'x' in globals()");
-    assert_eq!(facts["value"], "False");
+    assert_eq!(facts["value"], "false");
     assert!(note(&facts).contains("started anew"), "{facts}");
+}
+
+#[test]
+fn a_call_shows_pictures_values_and_the_files_that_it_changed() {
+    let mut client = Client::open(&[]);
+    let mut call =
+        |code: &str| client.run(json!({ "code": code, "language": "python", "session": "s" }));
+    call(
+        "class Dot:\n    def _repr_svg_(self):\n        return '<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"9\" height=\"9\"><circle r=\"9\"/></svg>'",
+    );
+    let shown = call(
+        "open('a.txt', 'w').write('1')\nopen('b.txt', 'w').write('1')\ndisplay(Dot())\n{'a': [1, None]}",
+    );
+    let facts = &shown["structuredContent"];
+    assert_eq!(facts["value"], json!({ "a": [1, null] }), "{shown}");
+    assert_eq!(facts["displays"][0]["type"], "image/svg+xml", "{facts}");
+    let names = |facts: &Value| {
+        let files = facts["files"].as_array().cloned().unwrap_or_default();
+        files
+            .iter()
+            .map(|it| it["name"].to_string())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names(facts), ["\"a.txt\"", "\"b.txt\""]);
+    let images = shown["content"].as_array().unwrap().iter();
+    assert_eq!(images.filter(|it| it["type"] == "image").count(), 1);
+    let quiet = call("x = 1");
+    let facts = &quiet["structuredContent"];
+    let expected = json!({ "status": "ok", "stdout": "", "session": "s" });
+    assert_eq!(*facts, expected);
+    let changed = call("open('b.txt', 'a').write('2')\n'text'");
+    let facts = &changed["structuredContent"];
+    assert_eq!(
+        (names(facts), &facts["value"]),
+        (vec!["\"b.txt\"".to_owned()], &json!("text"))
+    );
 }

@@ -17,6 +17,9 @@ pub struct Session {
     /// Which of the language's commands can run it; none named: all.
     #[serde(default)]
     commands: Vec<String>,
+    /// Whether it loads the scripts of `[display]` for calls that show something.
+    #[serde(default)]
+    pub shows: bool,
     /// The folder that the runtime takes the file of a call to be in. Most of them have it written there.
     #[serde(default = "usual_folder")]
     pub folder: String,

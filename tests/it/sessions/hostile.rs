@@ -34,7 +34,7 @@ fn a_forged_answer_ends_its_own_call_and_is_bounded() {
         let mut client = serve(&hotcell, &[]);
         assert_eq!(
             call(&mut client, &format!("{FIND}\nsorted(found)"))["value"],
-            "['r', 'w']"
+            "[\"r\", \"w\"]"
         );
         // Its own call ends with what it says; the true answer, which comes later, is nobody's.
         let facts = call(
@@ -118,7 +118,7 @@ fn a_channel_that_is_closed_drained_or_replaced_costs_the_session_and_touches_no
             &mut client,
             json!({ "code": "input()", "language": "python", "stdin": "given" }),
         );
-        assert_eq!(facts["value"], "'given'", "{facts}");
+        assert_eq!(facts["value"], "given", "{facts}");
         assert_eq!(std::fs::read_to_string(&secret).unwrap(), "untouched");
         // And where a folder of ours was, a link leads nowhere outside.
         let folder = hotcell.make_folder("home/outside");

@@ -97,7 +97,7 @@ fn too_much_memory_ends_the_session_and_says_so() {
     assert_eq!(facts["error"]["kind"], "memory", "{facts}");
     let facts = call(&mut client, "'x' in globals()");
     assert!(
-        ["True", "False"].contains(&facts["value"].as_str().unwrap()),
+        ["true", "false"].contains(&facts["value"].as_str().unwrap()),
         "it goes on or starts anew"
     );
 }
@@ -126,7 +126,7 @@ fn calls_to_one_session_run_in_order_and_sessions_run_side_by_side() {
     }
     let values: Vec<Value> = posted
         .into_iter()
-        .map(|id| client.answer(id)["result"]["structuredContent"]["value"].clone())
+        .map(|id| super::plain(&client.answer(id)["result"]["structuredContent"]["value"]))
         .collect();
     let took = begun.elapsed();
     assert_eq!(
@@ -189,7 +189,7 @@ fn sessions_are_listed_closed_bounded_and_gone_when_nobody_uses_them() {
     );
     let again = json!({ "session": "b", "language": "python", "code": "'x' in globals()" });
     let facts = call_with(&mut client, again);
-    assert_eq!(facts["value"], "False");
+    assert_eq!(facts["value"], "false");
     assert!(note(&facts).contains("not used for 3 s"), "{facts}");
 }
 
@@ -207,7 +207,7 @@ fn closing_a_session_ends_the_call_that_it_runs() {
     sessions(&mut client, json!({ "action": "close", "name": "s" }));
     let facts = client.answer(id)["result"]["structuredContent"].clone();
     assert_eq!(facts["status"], "cancelled", "{facts}");
-    assert_eq!(call(&mut client, "'x' in globals()")["value"], "False");
+    assert_eq!(call(&mut client, "'x' in globals()")["value"], "false");
 }
 
 #[test]
