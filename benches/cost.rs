@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use jail::spec::Start;
 use jail::{Event, Host, Jail, Limits, Policy, View, WorkerWalls};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -124,11 +125,15 @@ fn cell(jail: &Jail, argv: &[&str], printed: &str) {
             }
             Some(Event::Ready { missing }) => {
                 assert!(missing.is_empty(), "{missing:?}");
-                let go = WorkerWalls {
-                    landlock: 0,
-                    seccomp: true,
+                let go = Start {
+                    required: WorkerWalls {
+                        landlock: 0,
+                        seccomp: true,
+                    },
+                    cpu_seconds: policy.limits.cpu_seconds,
+                    prelude: String::new(),
                 };
-                cell.start(go, "").expect("it goes");
+                cell.start(&go).expect("it goes");
             }
             Some(Event::Locked { .. }) => {}
             Some(Event::Exited(exit)) => {

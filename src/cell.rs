@@ -22,5 +22,5 @@ pub use isolation::{Isolation, Level, Requirement, WallReport};
 pub use jail::{JailProvider, Trust, Warming};
 pub use launch::{Launch, Loopback, Prestart};
 pub use provider::{Boxed, Cell, Event, Provider, Start};
-pub use streams::Streams;
+pub use streams::{Channel, Streams};
 pub use workspace::{PlaceError, replace_file};

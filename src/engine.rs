@@ -3,6 +3,7 @@
 mod error;
 mod find;
 mod run;
+mod session;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -25,6 +26,7 @@ pub use crate::cell::Trust;
 pub use error::{Rejected, StartError};
 use find::Asked;
 pub use run::RunResult;
+pub use session::{LiveSession, SessionCall};
 
 /// Plans requests and runs them, each in a cell of its own.
 pub struct Engine {
@@ -206,6 +208,9 @@ impl Engine {
         let asked = request.asked_engine();
         let narrowed = asked.map(|engine| definition.run_by(engine)).transpose()?;
         let definition = narrowed.as_ref().unwrap_or(definition);
+        let kept = request.session().map(|_| definition.for_session());
+        let kept = kept.transpose()?;
+        let definition = kept.as_ref().unwrap_or(definition);
         let mut notes = Vec::new();
         let runtime = match self.find(definition, &request, effort) {
             Ok(runtime) => runtime,

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 pub use definition::{
     Binding, Compile, Definition, DefinitionError, Display, Ecosystem, Install, Installer,
-    Packages, Piece, Platform, Problem, Rule, Tier, Wants, Warm, Way, Word,
+    Packages, Piece, Platform, Problem, Rule, Session, Tier, Wants, Warm, Way, Word, Worker,
 };
 pub use detect::{By, Chosen, unfence};
 pub use failure::{Cause, Diagnosis, Failure};

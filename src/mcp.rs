@@ -13,7 +13,7 @@
 //! - `subscriptions` and `questions` are the two things that outlast an exchange: what a client wants to be told,
 //!   and what it was asked.
 //! - `context` is what an object may do while it answers: report, log, ask.
-//! - `run_tool`, `outputs` and `languages` are our own objects; `code_runner` and `code_runner_mcp` are other servers'
+//! - `run_tool`, `session_tool`, `outputs` and `languages` are our own objects; `code_runner` and `code_runner_mcp` are other servers'
 //!   tools. All of them run programs through [`crate::service`], which knows nothing of MCP.
 
 mod change;
@@ -30,6 +30,7 @@ mod questions;
 mod run_tool;
 mod server;
 mod session;
+mod session_tool;
 mod shape;
 pub mod stdio;
 mod subscriptions;
@@ -49,3 +50,4 @@ pub use outputs::Outputs;
 pub use run_tool::{RunTool, folders, head_and_tail};
 pub use server::{Identity, Peer, Reply, Server};
 pub use session::Session;
+pub use session_tool::SessionTool;

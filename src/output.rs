@@ -57,6 +57,9 @@ pub struct RunOutput {
     /// The files that it left in its workspace, new or changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileOutput>,
+    /// The session that it is a call of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
     /// What it printed, if that is a picture and not text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageOutput>,
@@ -269,6 +272,13 @@ impl Unworded {
         self
     }
 
+    /// The same as the answer to a call of a session, with what its caller should know of that.
+    pub fn in_session(mut self, name: String, note: Option<String>) -> Self {
+        self.output.session = Some(name);
+        self.output.notes.extend(note);
+        self
+    }
+
     /// The same with the version of its runtime.
     pub fn with_version(mut self, version: Option<String>) -> Self {
         if let Some(runtime) = &mut self.output.runtime {
@@ -308,6 +318,7 @@ impl RunOutput {
             stdout: String::new(),
             stderr: String::new(),
             files: Vec::new(),
+            session: None,
             image: None,
             value: None,
             displays: Vec::new(),

@@ -9,17 +9,18 @@ mod limits;
 mod network;
 mod packages;
 mod prestart;
+mod session;
 mod show;
 mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use jail::{Limits, Mount, Tree};
 
 use crate::cell::{Launch, WantedChanges};
 use crate::egress::Egress;
-use crate::language::{By, Definition, Failure, LanguageId, Runtime};
+use crate::language::{By, Definition, Failure, LanguageId, Runtime, Session};
 use crate::packages::{PackagePlan, Wishes};
 use crate::request::{CellPath, InputFile, RequestError, RunRequest, overlap, unmarked};
 
@@ -51,6 +52,8 @@ pub struct RunPlan {
     pub failure: Failure,
     /// The most that its caller could have asked for.
     pub most: Most,
+    /// How it runs as a call of a session, if it is one.
+    pub session: Option<Session>,
     /// What the caller should know: limits that were not given as asked, for instance.
     pub notes: Vec<String>,
 }
@@ -103,6 +106,7 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
     let name = own_name(&request, definition);
     let usual = runtime.way.file.as_ref().unwrap_or(&definition.source.file);
     let path = source_path(&request, definition, usual, &name);
+    let session = request.session().and(definition.session.clone());
     let parts = request.into_parts();
     let source = InputFile::from_bytes(path.clone(), source_text(definition, &parts.code));
     let is_in_the_way = |file: &&InputFile| file.is_in_the_way_of(&source);
@@ -152,6 +156,7 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         .changes(WantedChanges {
             contents: parts.wants_files,
             except: not_its_own(),
+            known: HashMap::new(),
         });
 
     let binding = definition.binding.as_ref();
@@ -211,7 +216,11 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         packages: packages.map(Box::new),
         egress: inputs.egress,
         servers,
-        failure: definition.failure.for_file(&file),
+        failure: match session {
+            Some(_) => definition.failure.clone(),
+            None => definition.failure.for_file(&file),
+        },
+        session,
         most: defaults.most(),
         notes: settled.notes.into_iter().chain(notes).collect(),
     })

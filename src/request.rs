@@ -10,6 +10,7 @@ mod limits;
 mod mount;
 mod network;
 mod packages;
+mod session_name;
 mod showing;
 
 use std::collections::BTreeMap;
@@ -29,6 +30,7 @@ pub use limits::{
 pub use mount::{add_mounts, check_mount, overlap, parse_mount, parse_workspace};
 pub use network::{BadGrant, BadHost, Host, Name, Network, Pattern, Target, USUAL_PORTS};
 pub use packages::AskedPackages;
+pub use session_name::SessionName;
 pub use showing::Showing;
 
 /// One program to run, with its surroundings.
@@ -49,6 +51,7 @@ pub struct RunRequest {
     mounts: Vec<Mount>,
     wants_files: bool,
     showing: Showing,
+    session: Option<SessionName>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -84,6 +87,9 @@ pub enum RequestError {
     #[error("`{}` cannot be mounted: {reason}", what.escape_debug())]
     BadMount { what: String, reason: &'static str },
 
+    #[error("`{}` is not a name for a session", .0.escape_debug())]
+    BadSession(String),
+
     #[error("there is no variable `{0}` in hotcell's own environment")]
     Unset(String),
 
@@ -107,6 +113,7 @@ impl RequestError {
             Self::SamePath(_) => Hint::RenameFile,
             Self::Grant(_) => BadGrant::HINT.into(),
             Self::BadMount { .. } => Hint::GiveMount,
+            Self::BadSession(_) => "Use 1 to 64 letters, digits, `.`, `_` and `-`.".into(),
             Self::Unset(_) => "Set it, or give its value: `NAME=value`.".into(),
             Self::HostFile { source, .. } => match source.kind() {
                 io::ErrorKind::NotFound => "Check the path.".into(),
@@ -151,6 +158,7 @@ impl RunRequest {
             mounts: Vec::new(),
             wants_files: false,
             showing: Showing::Nothing,
+            session: None,
         })
     }
 
@@ -282,6 +290,20 @@ impl RunRequest {
     pub fn wants_files(mut self, wants: bool) -> Self {
         self.wants_files = wants;
         self
+    }
+
+    /// The session that it is a call of: what earlier calls left is there.
+    pub fn in_session(mut self, name: SessionName) -> Self {
+        self.session = Some(name);
+        self
+    }
+
+    pub fn session(&self) -> Option<&SessionName> {
+        self.session.as_ref()
+    }
+
+    pub fn asked_args(&self) -> &[String] {
+        &self.args
     }
 
     pub fn asked_servers(&self) -> Option<&[String]> {

@@ -7,6 +7,7 @@ mod capture;
 mod outcome;
 mod output;
 mod picture;
+mod session;
 mod watch;
 
 use std::future::Future;
@@ -24,6 +25,7 @@ use watch::{End, Watch};
 
 pub use capture::{Captured, OutputEvent, Stream};
 pub use outcome::{Outcome, Spent};
+pub use session::{Call, Called, Life, Session};
 
 /// How a program ended, and what is left of it.
 #[derive(Debug)]
@@ -108,14 +110,7 @@ pub async fn watch(
     let mut output = Output::read(streams.stdout, streams.stderr, launch, surface.events);
     let feeder = streams.stdin;
     let feeder = feeder.map(|pipe| Task::start(feed(pipe, surface.stdin)));
-    let serving = match &launch.loopback {
-        None => None,
-        Some(loopback) => {
-            let listener = cell.take_listener().ok_or(CellError::Lost)?;
-            let serving = Serving::start(listener, loopback.service.clone());
-            Some(serving.map_err(CellError::Loopback)?)
-        }
-    };
+    let serving = serve(cell, launch)?;
 
     let started = Instant::now();
     let mut watch = Watch::new(cell, &launch.limits);
@@ -171,6 +166,16 @@ async fn fetch_shown(cell: &dyn Cell, launch: &Launch) -> Option<Vec<InputFile>>
         None => Some(Vec::new()),
         Some(folder) => cell.collect(folder, MOST_SHOWN).await.ok(),
     }
+}
+
+/// Answers at the port of its loopback that the launch names, if it names one.
+fn serve(cell: &mut dyn Cell, launch: &Launch) -> Result<Option<Serving>, CellError> {
+    let Some(loopback) = &launch.loopback else {
+        return Ok(None);
+    };
+    let listener = cell.take_listener().ok_or(CellError::Lost)?;
+    let serving = Serving::start(listener, loopback.service.clone());
+    serving.map(Some).map_err(CellError::Loopback)
 }
 
 /// What the launch wants of the workspace.

@@ -9,6 +9,7 @@ mod long_output;
 mod observer;
 mod queue;
 mod run;
+mod sessions;
 mod settings;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +21,7 @@ use crate::caller::Caller;
 use crate::config::Config;
 use crate::engine::{Engine, Rejected};
 use crate::plan::{Defaults, RunPlan};
-use crate::request::RunRequest;
+use crate::request::{RunRequest, SessionName};
 use crate::store::{CallerOutputs, Store};
 use crate::upstream::UpstreamServers;
 
@@ -29,14 +30,17 @@ pub use long_output::LongStream;
 pub use observer::{HEARTBEAT, Observer, Output};
 pub use queue::{QueueFull, QueueSize};
 pub use run::{Ran, RunContext};
+pub use sessions::{SessionBounds, SessionInfo};
 pub use settings::{Budget, Settings};
 
 use queue::Queue;
+use sessions::Sessions;
 
 /// Runs programs for callers. Cheap to make: nothing is looked for before the first run.
 pub struct Service {
     engine: OnceLock<Engine>,
     queue: Queue,
+    sessions: Arc<Sessions>,
     settings: Settings,
     store: Arc<Store>,
     is_warming: AtomicBool,
@@ -49,6 +53,7 @@ impl Service {
         Self {
             engine: OnceLock::new(),
             queue: Queue::new(settings.queue),
+            sessions: Sessions::new(settings.sessions),
             store: Arc::new(Store::new(settings.retention)),
             settings,
             is_warming: AtomicBool::new(false),
@@ -155,6 +160,16 @@ impl Service {
 
     fn known_upstream(&self) -> Option<&UpstreamServers> {
         self.engine.get()?.servers().ok()
+    }
+
+    /// The sessions of this caller.
+    pub fn sessions(&self, caller: &Caller) -> Vec<SessionInfo> {
+        self.sessions.list(caller)
+    }
+
+    /// Ends a session and all that is in it; whether there was one.
+    pub fn close_session(&self, caller: &Caller, name: &SessionName) -> bool {
+        self.sessions.close(caller, name)
     }
 
     /// The stored outputs that this caller may read.

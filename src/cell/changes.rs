@@ -3,13 +3,14 @@
 //! SECURITY: names, sizes and contents are the program's choice, and a process of it may still run while we look. Everything is opened
 //! beneath the workspace's descriptor, follows no link, and is bounded in number, bytes and depth.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fmt::Write;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::os::fd::BorrowedFd;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
+use std::time::SystemTime;
 
 use rustix::fs::FileType;
 use sha2::{Digest, Sha256};
@@ -34,7 +35,12 @@ pub struct WantedChanges {
     pub contents: bool,
     /// Files and folders at the top of the workspace that are not the program's own.
     pub except: Vec<CellPath>,
+    /// Those that were looked at before, with what they were then.
+    pub known: HashMap<CellPath, Version>,
 }
+
+/// What a file is as long as nobody writes to it: its size and time.
+pub type Version = (u64, SystemTime);
 
 /// The files that are new or changed, those at the top of the workspace first.
 #[derive(Debug, Default)]
@@ -48,6 +54,8 @@ pub struct Changes {
 pub struct ChangedFile {
     pub path: CellPath,
     pub size: u64,
+    /// None if it cannot be told.
+    pub version: Option<Version>,
     pub media_type: &'static str,
     pub is_executable: bool,
     /// If it was wanted, and not more than may be brought back.
@@ -74,6 +82,14 @@ impl Changes {
 }
 
 impl WantedChanges {
+    /// Wants nothing of these again until they change.
+    pub fn remember(&mut self, changes: &Changes) {
+        for file in &changes.files {
+            let version = file.version.map(|version| (file.path.clone(), version));
+            self.known.extend(version);
+        }
+    }
+
     /// What belongs to a runtime and not to the program.
     fn excepts(&self, path: &str) -> bool {
         let name = path.rsplit('/').next();
@@ -87,11 +103,16 @@ pub fn is_untouched(
     placed: &[InputFile],
     wanted: &WantedChanges,
 ) -> bool {
+    let is_as_before = |name: &str| {
+        !wanted.known.is_empty()
+            && open_file(workspace, name).is_ok_and(|it| is_as_known(&it, name, wanted))
+    };
     let is_known = |(name, kind): (Option<String>, FileType)| {
         let Some(name) = name else { return false };
         match kind {
             _ if wanted.excepts(&name) => true,
             FileType::Directory => false,
+            _ if is_as_before(&name) => true,
             _ => placed.iter().any(|file| {
                 file.path.as_str() == name
                     && matches!(&file.source, FileSource::Bytes(bytes) if bytes.len() <= FEW_BYTES)
@@ -159,7 +180,7 @@ impl Search<'_> {
     /// A file that is not as it was placed; its content if that is wanted and there is room for it.
     fn changed(&mut self, path: &str) -> io::Result<Option<ChangedFile>> {
         let file = open_file(self.workspace, path)?;
-        if is_as_placed(&file, path, self.placed) {
+        if is_as_placed(&file, path, self.placed) || is_as_known(&file, path, self.wanted) {
             return Ok(None);
         }
         let found = file.metadata()?;
@@ -172,6 +193,7 @@ impl Search<'_> {
         let head = file.read_at(&mut head, 0).map(|read| &head[..read])?;
         Ok(Some(ChangedFile {
             path: CellPath::parse(path).map_err(io::Error::other)?,
+            version: version(&found),
             media_type: media_type::of(path, head),
             is_executable: found.permissions().mode() & 0o100 != 0,
             size: content.as_ref().map_or(size, |it| it.bytes.len()),
@@ -225,6 +247,18 @@ fn is_as_placed(file: &File, path: &str, placed: &[InputFile]) -> bool {
     })
 }
 
+/// Whether a file is one that was looked at before, and has not been written to since.
+fn is_as_known(file: &File, path: &str, wanted: &WantedChanges) -> bool {
+    let known = CellPath::parse(path).ok();
+    let known = known.and_then(|path| wanted.known.get(&path));
+    let now = || version(&file.metadata().ok()?);
+    known.is_some_and(|known| now().as_ref() == Some(known))
+}
+
+fn version(found: &Metadata) -> Option<Version> {
+    Some((found.len(), found.modified().ok()?))
+}
+
 fn has(file: &File, bytes: &[u8]) -> bool {
     let mut found = Vec::with_capacity(bytes.len());
     let read = file.take(bytes.len() as u64 + 1).read_to_end(&mut found);
@@ -269,6 +303,7 @@ mod tests {
         WantedChanges {
             contents: true,
             except,
+            known: HashMap::new(),
         }
     }
 

@@ -44,6 +44,8 @@ pub struct Launch {
     pub export: Option<(CellPath, PathBuf)>,
     /// What is wanted of the files that it leaves in the workspace, however it ended.
     pub changes: Option<WantedChanges>,
+    /// Whether it is kept between calls, which come over a channel.
+    pub channel: bool,
     /// The pre-started runtime that it could go on with.
     pub prestart: Option<Prestart>,
 }
@@ -96,6 +98,7 @@ impl Launch {
             shown: None,
             export: None,
             changes: None,
+            channel: false,
             prestart: None,
         }
     }
@@ -193,12 +196,21 @@ impl Launch {
         }
     }
 
-    /// Whether anything of its workspace is wanted when it has ended.
-    pub fn wants_files(&self) -> bool {
+    /// Gives it a channel over which calls come.
+    pub fn channel(self) -> Self {
+        Self {
+            channel: true,
+            ..self
+        }
+    }
+
+    /// Whether its workspace is used after it has started.
+    pub fn holds_workspace(&self) -> bool {
         !self.collect.is_empty()
             || self.shown.is_some()
             || self.export.is_some()
             || self.changes.is_some()
+            || self.channel
     }
 
     pub(super) fn env_words(&self) -> Vec<std::ffi::OsString> {

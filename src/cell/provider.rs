@@ -12,7 +12,7 @@ use std::pin::Pin;
 use jail::cgroup::Usage;
 use jail::{Exit, View};
 
-use super::{CellError, Changes, Isolation, Launch, Requirement, Streams, WantedChanges};
+use super::{CellError, Changes, Channel, Isolation, Launch, Requirement, Streams, WantedChanges};
 use crate::caller::Caller;
 use crate::request::{CellPath, InputFile};
 
@@ -81,6 +81,9 @@ pub trait Cell: Send + Sync {
     /// The socket that listens at the launch's loopback port; once.
     fn take_listener(&mut self) -> Option<OwnedFd>;
 
+    /// Our ends of the launch's channel; once.
+    fn take_channel(&mut self) -> Option<Channel>;
+
     /// What it uses now and has used.
     fn usage(&self) -> Usage;
 
@@ -88,6 +91,9 @@ pub trait Cell: Send + Sync {
     fn freeze(&self) -> io::Result<()>;
 
     fn thaw(&self) -> io::Result<()>;
+
+    /// Sends SIGINT to every process of it, as a terminal does.
+    fn interrupt(&self) -> io::Result<()>;
 
     /// Ends every process of it.
     fn kill(&self);

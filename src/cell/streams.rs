@@ -1,4 +1,4 @@
-//! Our ends of a program's standard streams.
+//! Our ends of a program's standard streams, and of its channel if it is kept between calls.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -30,5 +30,21 @@ impl Streams {
             stderr: pipe::Receiver::from_owned_fd(stderr)?,
         };
         Ok((ours, [stdin, stdout_theirs, stderr_theirs]))
+    }
+}
+
+/// Our ends of a channel to a program that is kept between calls. What it says there is its own word and no more.
+pub struct Channel {
+    pub calls: pipe::Sender,
+    pub answers: pipe::Receiver,
+}
+
+impl Channel {
+    /// Of two FIFOs that are open for both directions.
+    pub fn new(calls: OwnedFd, answers: OwnedFd) -> io::Result<Self> {
+        Ok(Self {
+            calls: pipe::Sender::from_owned_fd(calls)?,
+            answers: pipe::Receiver::from_owned_fd(answers)?,
+        })
     }
 }

@@ -5,6 +5,8 @@
 //! kind, and as root it acts with the cell's own file ids, so that not even a
 //! mistake here could reach what the cell could not.
 
+mod fifo;
+
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -18,6 +20,8 @@ use rustix::io::Errno;
 
 use crate::hint::Hint;
 use crate::request::{CellPath, FileSource, InputFile};
+
+pub use fifo::make_channel;
 
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
@@ -45,7 +49,7 @@ impl PlaceError {
     }
 }
 
-/// Writes `files` below `workspace`, as `uid` if one is given. Blocks.
+/// Writes `files` below `workspace`, as `uid` if one is given, in place of files that are there already. Blocks.
 pub fn place(
     workspace: BorrowedFd<'_>,
     uid: Option<u32>,
@@ -147,7 +151,10 @@ impl<'a> Opened<'a> {
                 Ok(())
             }
             Self::Link(target) => parent(workspace, path)
-                .and_then(|folder| Ok(symlinkat(target, folder, file_name(path)?)?))
+                .and_then(|folder| {
+                    let name = file_name(path)?;
+                    Ok(anew(&folder, name, || symlinkat(&target, &folder, name))?)
+                })
                 .map_err(fail),
             Self::Bytes(mut bytes) => create(workspace, path, mode)
                 .and_then(|mut file| io::copy(&mut bytes, &mut file))
@@ -340,8 +347,10 @@ pub fn open_folder(workspace: BorrowedFd<'_>, path: impl AsRef<Path>) -> io::Res
 fn create(workspace: BorrowedFd<'_>, path: &Path, mode: u32) -> io::Result<File> {
     let folder = parent(workspace, path)?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mode = Mode::from_raw_mode(mode);
-    let file = openat2(folder.as_fd(), file_name(path)?, flags, mode, beneath())?;
+    let (name, mode) = (file_name(path)?, Mode::from_raw_mode(mode));
+    let file = anew(&folder, name, || {
+        openat2(folder.as_fd(), name, flags, mode, beneath())
+    })?;
     Ok(file.into())
 }
 
@@ -351,6 +360,21 @@ pub fn replace_file(folder: BorrowedFd<'_>, path: &Path, mode: u32) -> io::Resul
     match unlinkat(&inner, file_name(path)?, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => create(folder, path, mode),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Makes something that must not be there, and removes what is if need be. SECURITY: never writes to what somebody else has made.
+fn anew<T>(
+    folder: &OwnedFd,
+    name: &std::ffi::OsStr,
+    make: impl Fn() -> Result<T, Errno>,
+) -> Result<T, Errno> {
+    match make() {
+        Err(Errno::EXIST) => {
+            unlinkat(folder, name, AtFlags::empty())?;
+            make()
+        }
+        made => made,
     }
 }
 

@@ -16,7 +16,7 @@ use crate::hint::Surface;
 use crate::language::{Surroundings, Tiers};
 use crate::mcp::{
     Catalog, Change, CodeRunner, CodeRunnerMcp, Identity, JobTool, Languages, Outputs, RunTool,
-    Server, folders, stdio,
+    Server, SessionTool, folders, stdio,
 };
 use crate::publish::Folder;
 use crate::request::RequestError;
@@ -26,7 +26,8 @@ pub use arguments::Arguments;
 use compat::Compat;
 
 const INSTRUCTIONS: &str = "Use `run` to execute code: each call is a fresh sandbox without \
-    files of the host, and without network unless `network` names hosts, so give it all it needs and print what you want to see. \
+    files of the host, and without network unless `network` names hosts, so give it all it needs and print what you want to see; \
+    calls with the same `session` share variables and files. \
     Failures say what went wrong in error.kind and what to do in error.hint.";
 
 pub fn main(arguments: &Arguments) -> ExitCode {
@@ -168,6 +169,7 @@ fn assemble(
                 service: service.clone(),
                 jobs,
             });
+            catalog.add_tool(SessionTool(service.clone()));
             Identity {
                 name: "hotcell".to_owned(),
                 title: "hotcell".to_owned(),

@@ -23,6 +23,9 @@ pub enum StartError {
 
     #[error(transparent)]
     Packages(Box<PackageError>),
+
+    #[error("the session has its packages already, and cannot get others")]
+    SessionPackages,
 }
 
 impl StartError {
@@ -32,6 +35,9 @@ impl StartError {
             Self::Cell(error) => error.hint(),
             Self::Certificate(_) => None,
             Self::Packages(error) => error.hint(),
+            Self::SessionPackages => {
+                Some("Name all packages in the first call of a session, or begin another.".into())
+            }
         }
     }
 }
@@ -66,6 +72,7 @@ impl Rejected {
             Self::Request(_) | Self::Wish(_) => ErrorKind::InvalidRequest,
             Self::Language(LanguageError::Undetected { .. }) => ErrorKind::AmbiguousLanguage,
             Self::Language(LanguageError::NoEngine { .. }) => ErrorKind::MissingRuntime,
+            Self::Language(LanguageError::NoSession { .. }) => ErrorKind::InvalidRequest,
             Self::Language(_) => ErrorKind::UnknownLanguage,
             Self::Runtime(_) | Self::Fetch(_) => ErrorKind::MissingRuntime,
             Self::Platform(_) => ErrorKind::UnsupportedPlatform,

@@ -26,7 +26,11 @@ impl Engine {
 
     fn asked(definition: &Definition, request: &RunRequest) -> Asked {
         let fits = |way: &Way| way.fits(request.code());
-        let ways = definition.commands().iter().map(fits).collect();
+        let ways = definition.commands().iter();
+        let ways = ways
+            .filter(|way| request.session().is_none() || definition.keeps(way))
+            .map(fits)
+            .collect();
         let engine = request.asked_engine().map(str::to_owned);
         (definition.id.clone(), engine, ways)
     }

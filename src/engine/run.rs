@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::future::Future;
+use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +43,7 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    fn new(plan: &RunPlan, ended: Ended) -> Self {
+    pub(super) fn new(plan: &RunPlan, ended: Ended) -> Self {
         let outcome = match ended.outcome {
             Outcome::Exited { code: 1.., .. } | Outcome::Signaled { .. }
                 // A runtime that met the limit first says so in its own words.
@@ -70,12 +71,15 @@ impl RunResult {
 }
 
 /// What a plan's packages make of it.
-struct Furnished<'a> {
-    launch: Cow<'a, Launch>,
+pub(super) struct Furnished<'a> {
+    pub launch: Cow<'a, Launch>,
     build: Option<Cow<'a, Build>>,
-    packages: Option<Box<Installed>>,
-    refused: Vec<Refused>,
+    pub packages: Option<Box<Installed>>,
+    pub refused: Vec<Refused>,
 }
+
+/// A program with its packages, or how their installation ended.
+pub(super) type Furnishing<'a> = ControlFlow<Box<RunResult>, Furnished<'a>>;
 
 impl<'a> Furnished<'a> {
     fn without(plan: &'a RunPlan, refused: Vec<Refused>) -> Self {
@@ -107,17 +111,9 @@ impl Engine {
         cancelled: impl Future<Output = ()>,
     ) -> Result<RunResult, StartError> {
         let mut cancelled = std::pin::pin!(cancelled);
-        let furnished = match &plan.packages {
-            None => Furnished::without(plan, Vec::new()),
-            Some(packages) => {
-                let (walls, events) = (surface.requirement, surface.events.clone());
-                let install = self.install(packages, walls, events, cancelled.as_mut());
-                match install.await? {
-                    Readied::Ended(ended) => return Ok(RunResult::new(plan, *ended)),
-                    Readied::Without(refused) => Furnished::without(plan, refused),
-                    Readied::With(installed) => Furnished::with(plan, packages, installed),
-                }
-            }
+        let furnished = match self.furnish(plan, &surface, cancelled.as_mut()).await? {
+            ControlFlow::Continue(furnished) => furnished,
+            ControlFlow::Break(result) => return Ok(*result),
         };
         let Furnished {
             launch,
@@ -168,6 +164,27 @@ impl Engine {
         })
     }
 
+    /// Installs the packages of a plan, if it needs some.
+    pub(super) async fn furnish<'a, C: Future<Output = ()>>(
+        &self,
+        plan: &'a RunPlan,
+        surface: &Surface,
+        cancelled: Pin<&mut C>,
+    ) -> Result<Furnishing<'a>, StartError> {
+        let Some(packages) = &plan.packages else {
+            return Ok(ControlFlow::Continue(Furnished::without(plan, Vec::new())));
+        };
+        let (walls, events) = (surface.requirement, surface.events.clone());
+        let install = self.install(packages, walls, events, cancelled);
+        Ok(match install.await? {
+            Readied::Ended(ended) => ControlFlow::Break(Box::new(RunResult::new(plan, *ended))),
+            Readied::Without(refused) => ControlFlow::Continue(Furnished::without(plan, refused)),
+            Readied::With(installed) => {
+                ControlFlow::Continue(Furnished::with(plan, packages, installed))
+            }
+        })
+    }
+
     /// Installs packages, and runs nothing.
     pub async fn install<C: Future<Output = ()>>(
         &self,
@@ -188,7 +205,7 @@ impl Engine {
     }
 
     /// Opens what the program may reach: the granted hosts, and the tools of upstream servers.
-    fn connect<'a>(
+    pub(super) fn connect<'a>(
         &self,
         plan: &RunPlan,
         launch: Cow<'a, Launch>,

@@ -8,6 +8,7 @@ mod compile;
 mod display;
 mod packages;
 mod rule;
+mod session;
 mod way;
 
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ pub use compile::{Compile, Problem};
 pub use display::{Display, Wants};
 pub use packages::{Ecosystem, Installer, Packages};
 pub use rule::Rule;
+pub use session::{Session, Worker};
 pub use way::{Piece, Way, Word};
 
 /// What is known about a language; `languages/README.md` explains the fields.
@@ -76,6 +78,8 @@ pub struct Definition {
     pub binding: Option<Binding>,
     /// How its programs show something, if they can.
     pub display: Option<Display>,
+    /// How its programs are kept between calls, if they can be.
+    pub session: Option<Session>,
 }
 
 /// A runtime that has started before its program comes.

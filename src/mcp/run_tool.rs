@@ -156,7 +156,7 @@ fn listing(limits: &Defaults) -> Value {
     json!({
         "name": "run",
         "title": "Run code",
-        "description": "Run a program in a fresh sandbox: no network unless granted, no files of the host, nothing kept. \
+        "description": "Run a program in a fresh sandbox: no network unless granted, no files of the host, nothing kept but in a session. \
             Returns stdout, stderr, how it ended, and the files that it leaves in its working directory.",
         "inputSchema": {
             "type": "object",
@@ -175,6 +175,7 @@ fn listing(limits: &Defaults) -> Value {
                     "items": { "type": "string" },
                     "description": "Hosts it may reach: api.example.com, *.example.com, all",
                 },
+                "session": { "type": "string", "description": "Keeps variables and files between calls" },
                 "background": { "type": "boolean", "description": "Answer at once with a job" },
                 "timeout": { "type": "number", "description": timeout },
                 "memory": { "type": "string", "description": memory },

@@ -48,6 +48,7 @@ impl RunOutput {
         let (status, kind) = match error {
             StartError::Cell(CellError::Wall { .. }) => (Status::Rejected, ErrorKind::Denied),
             StartError::Packages(error) => (Status::Failed, error.kind()),
+            StartError::SessionPackages => (Status::Rejected, ErrorKind::InvalidRequest),
             StartError::Cell(error) if error.is_lost() => (Status::Lost, ErrorKind::Sandbox),
             _ => (Status::Rejected, ErrorKind::Sandbox),
         };

@@ -106,6 +106,11 @@ impl Defaults {
         self.settle(&AskedLimits::default()).limits
     }
 
+    /// The limits of a sandbox whose program is yet to come: it may be a session, which is bounded by the time of each call.
+    pub fn prestarted_limits(&self) -> Limits {
+        kept(self.usual_limits())
+    }
+
     pub(super) fn settle(&self, asked: &AskedLimits) -> Settled {
         let mut notes = Vec::new();
         let told = &mut notes;
@@ -140,6 +145,15 @@ impl Defaults {
             output,
             notes,
         }
+    }
+}
+
+/// The same limits for a program that is kept between calls. Its processes add up the time of all calls, each of which has its own
+/// deadline, and stand still between them: the backstop is out of the way of a long day's work.
+pub(super) fn kept(limits: Limits) -> Limits {
+    Limits {
+        cpu_seconds: 24 * 60 * 60,
+        ..limits
     }
 }
 

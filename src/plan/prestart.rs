@@ -34,7 +34,7 @@ impl Program<'_> {
         listens: bool,
     ) -> Option<Prestart> {
         let warm = self.definition.warm.as_ref()?;
-        let limits = defaults.usual_limits();
+        let limits = defaults.prestarted_limits();
         if !self.is_plain() || !launch.limits.fit_into(&limits) {
             return None;
         }

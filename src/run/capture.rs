@@ -119,7 +119,7 @@ impl Captured {
         }
     }
 
-    fn add(&mut self, mut bytes: &[u8]) {
+    pub(super) fn add(&mut self, mut bytes: &[u8]) {
         self.total += bytes.len() as u64;
         let room = HEAD - self.head.len();
         let (first, rest) = bytes.split_at(room.min(bytes.len()));
@@ -153,7 +153,7 @@ impl Ceiling {
         self.reached.notified().await;
     }
 
-    fn count(&self, bytes: u64) {
+    pub fn count(&self, bytes: u64) {
         let take = |left: u64| left.checked_sub(bytes);
         let all = self
             .left

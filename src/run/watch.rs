@@ -72,6 +72,17 @@ impl<'a> Watch<'a> {
         }
     }
 
+    /// Asks every process in the cell to stop what it does.
+    pub fn interrupt(&self) {
+        // Without it the cell is ended a little later.
+        let _ = self.cell.interrupt();
+    }
+
+    /// Looks at what a cell uses that goes on.
+    pub fn look(&mut self) {
+        self.usage = self.cell.usage();
+    }
+
     /// Ends what is left in the cell, with a last look at what it used.
     pub fn end(&mut self) {
         self.usage = self.cell.usage();

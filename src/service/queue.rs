@@ -78,10 +78,11 @@ impl Queue {
 }
 
 /// One more that waits, until it is dropped.
-struct Waiting<'a>(&'a AtomicUsize);
+pub struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {
-    fn join(waiting: &'a AtomicUsize, most: usize) -> Option<Self> {
+    /// None if so many wait already.
+    pub fn join(waiting: &'a AtomicUsize, most: usize) -> Option<Self> {
         let one_more = |now: usize| (now < most).then_some(now + 1);
         waiting
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more)

@@ -74,6 +74,13 @@ impl<H: Default> Ran<H> {
     }
 }
 
+impl<H: Default> Ran<H> {
+    pub(super) fn busy(full: QueueFull) -> Self {
+        let hint = "Wait until some of your runs have ended, then try again.";
+        Self::refused(ErrorKind::Busy, full.to_string(), Some(hint.to_owned()))
+    }
+}
+
 impl<H: Default> From<Unworded> for Ran<H> {
     fn from(output: Unworded) -> Self {
         Self {
@@ -93,12 +100,12 @@ impl Service {
         request: RunRequest,
         context: RunContext<O, impl Future<Output = ()>>,
     ) -> Ran<O::Heard> {
+        if let Some(name) = request.session().cloned() {
+            return Box::pin(self.run_in_session(&name, request, context)).await;
+        }
         let turn = match self.wait_for_turn(&context.caller, &context.observer).await {
             Ok(turn) => turn,
-            Err(full) => {
-                let hint = "Wait until some of your runs have ended, then try again.";
-                return Ran::refused(ErrorKind::Busy, full.to_string(), Some(hint.to_owned()));
-            }
+            Err(full) => return Ran::busy(full),
         };
         let plan = match self.prepare_aside(request).await {
             Ok(plan) => plan,
@@ -120,10 +127,7 @@ impl Service {
                 if stores {
                     self.draw(&mut result).await;
                 }
-                let mut contents = result.changes.take_contents();
-                let output = RunOutput::of_result(&plan, result);
-                contents.extend(output.shown_contents());
-                output.with_stored(&self.store_contents(&turn.caller, contents))
+                self.output_of(&plan, result, &turn.caller)
             }
             Err(error) => RunOutput::of_start_error(&plan, &error),
         };
@@ -135,10 +139,23 @@ impl Service {
     }
 
     /// Has the pictures of a result drawn as an answer shows them.
-    async fn draw(&self, result: &mut RunResult) {
+    pub(super) async fn draw(&self, result: &mut RunResult) {
         result.shown.add_saved(&result.changes);
         let provider = self.engine().provider();
         display::draw(&mut result.shown, provider, self.settings.requirement).await;
+    }
+
+    /// The output of a run, with what it left and showed stored for its caller.
+    pub(super) fn output_of(
+        &self,
+        plan: &RunPlan,
+        mut result: RunResult,
+        caller: &Caller,
+    ) -> Unworded {
+        let mut contents = result.changes.take_contents();
+        let output = RunOutput::of_result(plan, result);
+        contents.extend(output.shown_contents());
+        output.with_stored(&self.store_contents(caller, contents))
     }
 
     /// Runs a plan at once, until it ends or is stopped: for a process that runs one program.
@@ -181,19 +198,28 @@ impl Service {
         tokio::join!(run, context.observer.hear(output))
     }
 
-    async fn wait_for_turn(
+    pub(super) async fn wait_for_turn(
         &self,
         caller: &Caller,
         observer: &impl Observer,
     ) -> Result<Turn, QueueFull> {
-        let mut enter = std::pin::pin!(self.queue.enter(caller.clone()));
+        self.wait(self.queue.enter(caller.clone()), observer).await
+    }
+
+    /// Waits for others to end, which `observer` hears of.
+    pub(super) async fn wait<T>(
+        &self,
+        turn: impl Future<Output = T>,
+        observer: &impl Observer,
+    ) -> T {
+        let mut turn = std::pin::pin!(turn);
         let mut beat = interval(HEARTBEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut waited = Duration::ZERO;
         loop {
             tokio::select! {
                 biased;
-                turn = &mut enter => return turn,
+                turn = &mut turn => return turn,
                 _ = beat.tick() => {
                     observer.waits(waited);
                     waited += HEARTBEAT;
@@ -203,7 +229,10 @@ impl Service {
     }
 
     /// Resolves a request; away from the threads that answer if that may block.
-    async fn prepare_aside(self: &Arc<Self>, request: RunRequest) -> Result<RunPlan, Rejected> {
+    pub(super) async fn prepare_aside(
+        self: &Arc<Self>,
+        request: RunRequest,
+    ) -> Result<RunPlan, Rejected> {
         if self.engine.get().is_some_and(|it| it.has_at_hand(&request)) {
             return self.prepare(request);
         }
@@ -216,7 +245,7 @@ impl Service {
     }
 
     /// The version of the runtime, asked beside its first run.
-    async fn version(self: &Arc<Self>, plan: &RunPlan) -> Option<String> {
+    pub(super) async fn version(self: &Arc<Self>, plan: &RunPlan) -> Option<String> {
         if let Some(known) = self.engine().known_version(plan) {
             return known;
         }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::queue::QueueSize;
+use super::sessions::SessionBounds;
 use crate::cell::Requirement;
 use crate::config::{Config, ConfigError};
 use crate::engine::{Engine, Trust};
@@ -21,6 +22,7 @@ pub struct Settings {
     pub config: Option<Result<Config, Arc<ConfigError>>>,
     pub requirement: Requirement,
     pub queue: QueueSize,
+    pub sessions: SessionBounds,
     /// Pre-started sandboxes kept ready for each runtime; none: each run gets a new one.
     pub pool: Option<usize>,
     /// What callers may know of each other.
@@ -78,6 +80,7 @@ impl Settings {
                 running: 1,
                 waiting: 0,
             },
+            sessions: SessionBounds::default(),
             pool: None,
             trust: Trust::default(),
             tiers: Tiers::default(),

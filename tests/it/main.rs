@@ -35,6 +35,7 @@ mod runtimes;
 mod same;
 mod seccomp;
 mod servers;
+mod sessions;
 mod streams;
 mod support;
 mod warm;

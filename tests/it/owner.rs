@@ -163,11 +163,11 @@ fn the_folder_of_a_server_is_seen_by_every_program_and_named_to_the_model() {
         hotcell.write("project/in.csv", "a,b\n1,2\n");
         let host = hotcell.place("project").display().to_string();
         let described = |client: &mut Client| {
-            let tools = client.request("tools/list", json!({}))["result"].clone();
-            tools["tools"][0]["description"]
-                .as_str()
-                .expect("text")
-                .to_owned()
+            let tools = client.request("tools/list", json!({}))["result"]["tools"].clone();
+            let mut tools = tools.as_array().expect("a list").iter();
+            let run = tools.find(|tool| tool["name"] == "run");
+            let text = run.expect("the tool")["description"].as_str();
+            text.expect("text").to_owned()
         };
         let mut client = serve(&hotcell, &["--workspace", &host]);
         let text = described(&mut client);

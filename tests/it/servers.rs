@@ -15,7 +15,7 @@ use crate::support::{Hotcell, PATIENCE, Running, eventually, everyone, has};
 const KEY: &str = "sesame-open-1234";
 
 /// Two servers, `clock` and `Other Clock`, each with a log of its own.
-fn configure(hotcell: &Hotcell) {
+pub fn configure(hotcell: &Hotcell) {
     let script = hotcell.write("clock.py", include_str!("../servers/clock.py"));
     let mut config = String::new();
     for (name, log) in [("clock", "clock.log"), ("Other Clock", "other.log")] {
@@ -47,7 +47,7 @@ fn data() -> String {
     std::env::var("HOTCELL_TEST_DATA").unwrap_or_default()
 }
 
-fn serve(hotcell: &Hotcell) -> Client {
+pub fn serve(hotcell: &Hotcell) -> Client {
     let mut command = hotcell.command();
     command.env("OWN_CLOCK_KEY", KEY).arg("serve");
     let mut client = Client::of(command);

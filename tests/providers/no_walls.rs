@@ -12,12 +12,13 @@ use std::process::{Command, ExitCode, Stdio};
 
 use hotcell::caller::Caller;
 use hotcell::cell::{
-    Boxed, Cell, CellError, Changes, Event, Exit, Isolation, Launch, Level, Provider, Start,
-    Streams, Usage, View, WantedChanges, changes,
+    Boxed, Cell, CellError, Changes, Channel, Event, Exit, Isolation, Launch, Level, Provider,
+    Start, Streams, Usage, View, WantedChanges, changes,
 };
 use hotcell::engine::Engine;
 use hotcell::language::Surroundings;
 use hotcell::request::{CellPath, FileSource, InputFile};
+use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat, open};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
@@ -52,6 +53,7 @@ struct Process {
     group: Pid,
     workspace: TempDir,
     streams: Option<Streams>,
+    channel: Option<Channel>,
     exit: oneshot::Receiver<Exit>,
     isolation: Isolation,
 }
@@ -65,6 +67,7 @@ impl Process {
         for file in &start.launch.files {
             write(workspace.path(), file)?;
         }
+        let channel = start.launch.channel.then(|| channel(workspace.path()));
         let (streams, [stdin, stdout, stderr]) = Streams::make(start.has_input)?;
         let here = workspace.path().to_string_lossy();
         let inside = |text: &String| text.replace("/workspace", &here);
@@ -93,6 +96,7 @@ impl Process {
             group,
             workspace,
             streams: Some(streams),
+            channel: channel.transpose()?,
             exit,
             isolation: Isolation {
                 level: Level::Reduced,
@@ -117,6 +121,8 @@ fn write(workspace: &Path, file: &InputFile) -> io::Result<()> {
     std::fs::create_dir_all(path.parent().unwrap_or(workspace))?;
     match &file.source {
         FileSource::Bytes(bytes) => {
+            // A later call of a session may bring it again.
+            let _ = std::fs::remove_file(&path);
             let mut options = std::fs::OpenOptions::new();
             let options = options.write(true).create_new(true).mode(file.mode);
             options.open(path)?.write_all(bytes)
@@ -126,6 +132,17 @@ fn write(workspace: &Path, file: &InputFile) -> io::Result<()> {
         FileSource::Link(to) => std::os::unix::fs::symlink(to, path),
         FileSource::HostFolder(_) => Err(io::ErrorKind::Unsupported.into()),
     }
+}
+
+fn channel(workspace: &Path) -> io::Result<Channel> {
+    let folder = workspace.join(".home/.hotcell");
+    std::fs::create_dir_all(&folder)?;
+    let fifo = |name: &str| -> io::Result<OwnedFd> {
+        let (path, mode) = (folder.join(name), Mode::from_raw_mode(0o600));
+        mknodat(CWD, &path, FileType::Fifo, mode, 0)?;
+        Ok(open(path, OFlags::RDWR | OFlags::CLOEXEC, mode)?)
+    };
+    Channel::new(fifo("calls")?, fifo("answers")?)
 }
 
 impl Cell for Process {
@@ -186,6 +203,10 @@ impl Cell for Process {
         None
     }
 
+    fn take_channel(&mut self) -> Option<Channel> {
+        self.channel.take()
+    }
+
     fn usage(&self) -> Usage {
         Usage::default()
     }
@@ -196,6 +217,10 @@ impl Cell for Process {
 
     fn thaw(&self) -> io::Result<()> {
         Ok(kill_process_group(self.group, Signal::CONT)?)
+    }
+
+    fn interrupt(&self) -> io::Result<()> {
+        Ok(kill_process_group(self.group, Signal::INT)?)
     }
 
     fn kill(&self) {

@@ -10,6 +10,7 @@ mod modules;
 mod node;
 mod packages;
 mod report;
+mod session;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -43,6 +44,7 @@ pub const VERSION: &str = "0.16.2";
 
 pub use node::for_node;
 use report::{not_a_program, thrown, uncaught};
+pub use session::{javascript_session, typescript_session};
 
 /// What is known of the program's files while it runs.
 pub struct Files {
@@ -78,21 +80,57 @@ pub fn typescript(program: &Program) -> Result<u8, Failed> {
 
 fn run(program: &Program, dialect: Dialect) -> Result<u8, Failed> {
     let source = program.text()?;
-    let folder = env::current_dir().map_err(|error| ours(error.to_string()))?;
-    let main = folder.join(&program.file);
+    let main = path_of(program)?;
     let script = script::read(&main, source, dialect)
         .map_err(|broken| not_a_program(&main, source, &broken))?;
     let is_module = script.is_module;
-    let files = Rc::new(Files {
-        main: main.clone(),
-        dialect,
-        first: RefCell::new(Some(script)),
-        places: RefCell::default(),
-        manifests: RefCell::default(),
-    });
+    let files = Rc::new(Files::new(main, dialect, Some(script)));
+    in_world(program, &files, |world| {
+        let World { ctx, control, .. } = world;
+        let name = files.main.to_string_lossy().into_owned();
+        let started = if is_module {
+            modules::start(ctx, &files, &name).map(Some)
+        } else {
+            let start: rquickjs::Result<Function> = control.get("main");
+            start
+                .and_then(|start| start.call::<_, ()>((name,)))
+                .map(|()| None)
+        };
+        let result = started
+            .catch(ctx)
+            .map_err(|error| thrown(control, error, &files));
+        let code = match result.and_then(|promise| turn(world, promise)) {
+            Ok(code) => code,
+            Err(failed) => {
+                leave(control, failed.code);
+                return Err(failed);
+            }
+        };
+        Ok(leave(control, code))
+    })
+}
 
+/// Where the program lies.
+fn path_of(program: &Program) -> Result<PathBuf, Failed> {
+    let folder = env::current_dir().map_err(|error| ours(error.to_string()))?;
+    Ok(folder.join(&program.file))
+}
+
+/// What a program finds around it.
+struct World<'a, 'js> {
+    ctx: &'a Ctx<'js>,
+    control: &'a Object<'js>,
+    files: &'a Files,
+    requests: &'a Requests,
+}
+
+/// Does something where all globals are there, and the script that is loaded before has been.
+fn in_world(
+    program: &Program,
+    files: &Rc<Files>,
+    work: impl FnOnce(&World<'_, '_>) -> Result<u8, Failed>,
+) -> Result<u8, Failed> {
     let requests = Rc::new(Requests::default());
-
     let runtime = Runtime::new().map_err(|error| ours(error.to_string()))?;
     runtime.set_max_stack_size(MAX_STACK);
     runtime.set_loader(
@@ -105,7 +143,7 @@ fn run(program: &Program, dialect: Dialect) -> Result<u8, Failed> {
         let broken =
             |error: CaughtError<'_>| ours(format!("the engine's own code failed: {error}"));
         let boot: Function = modules::library(&ctx, "boot").catch(&ctx).map_err(broken)?;
-        let host = host::object(&ctx, program, &files, &requests)
+        let host = host::object(&ctx, program, files, &requests)
             .catch(&ctx)
             .map_err(broken)?;
         let control: Object = boot.call((host,)).catch(&ctx).map_err(broken)?;
@@ -118,40 +156,25 @@ fn run(program: &Program, dialect: Dialect) -> Result<u8, Failed> {
             let loaded = load
                 .and_then(|load| load.call::<_, ()>((first,)))
                 .catch(&ctx);
-            loaded.map_err(|error| thrown(&control, error, &files))?;
+            loaded.map_err(|error| thrown(&control, error, files))?;
         }
-        let name = main.to_string_lossy().into_owned();
-        let started = if is_module {
-            modules::start(&ctx, &files, &name).map(Some)
-        } else {
-            let start: rquickjs::Result<Function> = control.get("main");
-            start
-                .and_then(|start| start.call::<_, ()>((name,)))
-                .map(|()| None)
-        };
-        let result = started
-            .catch(&ctx)
-            .map_err(|error| thrown(&control, error, &files));
-        let code = match result.and_then(|promise| turn(&ctx, &control, promise, &files, &requests))
-        {
-            Ok(code) => code,
-            Err(failed) => {
-                leave(&control, failed.code);
-                return Err(failed);
-            }
-        };
-        Ok(leave(&control, code))
+        work(&World {
+            ctx: &ctx,
+            control: &control,
+            files,
+            requests: &requests,
+        })
     })
 }
 
 /// Turns the event loop until nothing is left to wait for.
-fn turn<'js>(
-    ctx: &Ctx<'js>,
-    control: &Object<'js>,
-    main: Option<Promise<'js>>,
-    files: &Files,
-    requests: &Requests,
-) -> Result<u8, Failed> {
+fn turn<'js>(world: &World<'_, 'js>, main: Option<Promise<'js>>) -> Result<u8, Failed> {
+    let World {
+        ctx,
+        control,
+        files,
+        requests,
+    } = *world;
     let get = |name: &str| control.get::<_, Function>(name);
     let (Ok(next), Ok(tick), Ok(unhandled)) = (get("turn"), get("tick"), get("takeUnhandled"))
     else {
@@ -224,6 +247,16 @@ fn rejected<'js>(ctx: Ctx<'js>, promise: Value<'js>, reason: Value<'js>, is_hand
 }
 
 impl Files {
+    fn new(main: PathBuf, dialect: Dialect, first: Option<Script>) -> Self {
+        Self {
+            main,
+            dialect,
+            first: RefCell::new(first),
+            places: RefCell::default(),
+            manifests: RefCell::default(),
+        }
+    }
+
     /// A file as QuickJS can take it.
     fn read(&self, path: &Path) -> Result<Script, Unreadable> {
         let first = self.first.borrow_mut().take_if(|_| path == self.main);

@@ -12,6 +12,7 @@ mod picture;
 mod sass;
 mod scheme;
 mod script;
+mod session;
 mod sql;
 mod svg;
 mod wasm;
@@ -47,11 +48,14 @@ const VERSIONS: &[(&str, &str)] = &[
     ("oxc", "0.146.0"),
     ("picture", "0.49.0"),
     ("quickjs", js::VERSION),
+    ("quickjs-session", js::VERSION),
     ("quickjs-typescript", js::VERSION),
+    ("quickjs-typescript-session", js::VERSION),
     ("resvg", "0.49.0"),
     ("sass", "0.13.4"),
     ("scss", "0.13.4"),
     ("sqlite", sql::VERSION),
+    ("sqlite-session", sql::VERSION),
     ("steel", "0.8.3"),
     ("wasmi", "2.0.0"),
 ];
@@ -63,11 +67,14 @@ fn engine(name: &str) -> Option<Engine> {
         "oxc" => js::for_node,
         "picture" => picture::run,
         "quickjs" => js::javascript,
+        "quickjs-session" => js::javascript_session,
         "quickjs-typescript" => js::typescript,
+        "quickjs-typescript-session" => js::typescript_session,
         "resvg" => svg::run,
         "sass" => sass::sass,
         "scss" => sass::scss,
         "sqlite" => sql::run,
+        "sqlite-session" => sql::session,
         "steel" => scheme::run,
         "wasmi" => wasm::run,
         _ => return None,

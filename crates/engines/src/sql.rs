@@ -13,14 +13,27 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::types::Value;
 use rusqlite::{Batch, Connection, Error, Statement};
 
+use super::session::Done;
 use super::{Failed, Program, line_at};
 use table::{Mode, Table};
 
 pub const VERSION: &str = "3.54.1";
 
 pub fn run(program: &Program) -> Result<u8, Failed> {
-    let source = program.text()?;
+    run_in(&mut Session::new(program)?, program)
+}
+
+/// The same for calls that share one database.
+pub fn session(program: &Program) -> Result<u8, Failed> {
     let mut session = Session::new(program)?;
+    super::session::serve(program, |call| {
+        let (code, value) = (run_in(&mut session, call)?, String::new());
+        Ok(Done { code, value })
+    })
+}
+
+fn run_in(session: &mut Session, program: &Program) -> Result<u8, Failed> {
+    let source = program.text()?;
     for (offset, piece) in pieces(source) {
         let result = match piece {
             Piece::Command(line) => match session.command(line) {

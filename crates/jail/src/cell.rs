@@ -12,6 +12,7 @@ use crate::codec;
 use crate::error::Failed;
 use crate::freeze;
 use crate::host::Host;
+use crate::interrupt::interrupt;
 use crate::lease::Lease;
 use crate::proc_usage::ProcUsage;
 use crate::spec::{Exit, Missing, Start, Status, WorkerWalls};
@@ -147,13 +148,10 @@ impl Cell {
         self.uid
     }
 
-    /// Starts the program, once and if the walls stand that are `required`. A pre-started
-    /// runtime runs `prelude` before.
-    pub fn start(&self, required: WorkerWalls, prelude: &str) -> io::Result<()> {
-        let message = codec::to_bytes(&Start {
-            required,
-            prelude: prelude.to_owned(),
-        });
+    /// Starts the program, once and if the walls stand that are required. A pre-started
+    /// runtime runs the prelude before.
+    pub fn start(&self, start: &Start) -> io::Result<()> {
+        let message = codec::to_bytes(start);
         match &self.status {
             Some(status) => wire::send(status.as_fd(), &message, &[]),
             None => Err(io::ErrorKind::NotConnected.into()),
@@ -167,6 +165,11 @@ impl Cell {
 
     pub fn thaw(&self) -> io::Result<()> {
         freeze::thaw(self.init()?)
+    }
+
+    /// Sends SIGINT to every process of the cell but its init.
+    pub fn interrupt(&self) -> io::Result<()> {
+        interrupt(self.init()?)
     }
 
     fn init(&self) -> io::Result<BorrowedFd<'_>> {

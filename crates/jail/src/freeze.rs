@@ -37,14 +37,15 @@ pub fn thaw(init: BorrowedFd<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn below(init: BorrowedFd<'_>) -> io::Result<Vec<i32>> {
+/// All processes below the one behind `init`.
+pub fn below(init: BorrowedFd<'_>) -> io::Result<Vec<i32>> {
     let (_, pids) = descendants(init)?;
     let pids = pids.iter().skip(1);
     Ok(pids.filter_map(|pid| pid.parse().ok()).collect())
 }
 
 /// One that has ended meanwhile needs no signal.
-fn signal(pid: i32, signal: Signal) {
+pub fn signal(pid: i32, signal: Signal) {
     let process = Pid::from_raw(pid).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
     if let Some(Ok(process)) = process {
         let _ = pidfd_send_signal(&process, signal);

@@ -26,6 +26,7 @@ use std::path::PathBuf;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{DumpableBehavior, Signal};
 
+pub(crate) use self::limits::bound_cpu;
 pub use self::limits::processors;
 use self::reaper::Reaper;
 use self::worker::Worker;

@@ -16,6 +16,7 @@ mod error;
 mod freeze;
 mod host;
 pub mod init;
+mod interrupt;
 mod jail;
 mod lease;
 mod policy;

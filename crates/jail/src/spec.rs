@@ -75,6 +75,8 @@ impl WorkerWalls {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Start {
     pub required: WorkerWalls,
+    /// CPU seconds after which the kernel ends a process: at most those of the policy, which was made when the program may not have been known.
+    pub cpu_seconds: u64,
     /// What a pre-started runtime runs before the program.
     pub prelude: String,
 }
@@ -137,7 +139,11 @@ fields!(SpawnRequest {
     has_cgroup_directory,
 });
 fields!(WorkerWalls { landlock, seccomp });
-fields!(Start { required, prelude });
+fields!(Start {
+    required,
+    cpu_seconds,
+    prelude
+});
 fields!(Missing { wall, errno });
 fields!(Exit {
     status,

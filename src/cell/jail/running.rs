@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::time::Duration;
 
 use jail::JailError;
 use jail::cgroup::Usage;
@@ -12,15 +13,18 @@ use super::setup::{AsyncCell, Started};
 use crate::cell::changes::{Changes, WantedChanges, changes, is_untouched};
 use crate::cell::pool::Refill;
 use crate::cell::workspace::{collect, collect_few, export};
-use crate::cell::{Boxed, Cell, CellError, Event, Isolation, Streams};
+use crate::cell::{Boxed, Cell, CellError, Channel, Event, Isolation, Streams};
 use crate::request::{CellPath, InputFile};
+
+/// About what the first call of a session takes.
+const FIRST_CALL: Duration = Duration::from_millis(20);
 
 pub struct JailCell {
     cell: AsyncCell,
     streams: Option<Streams>,
     isolation: Isolation,
     /// Dropped last: the pool is filled when the run needs the processors no more.
-    _refill: Option<Refill<ZygoteMaker>>,
+    refill: Option<Refill<ZygoteMaker>>,
 }
 
 impl JailCell {
@@ -29,7 +33,7 @@ impl JailCell {
             cell: started.cell,
             streams: Some(started.streams),
             isolation: started.isolation,
-            _refill: refill,
+            refill,
         }
     }
 
@@ -118,6 +122,17 @@ impl Cell for JailCell {
         self.cell.inner.take_listener()
     }
 
+    fn take_channel(&mut self) -> Option<Channel> {
+        // It may live for long: its pool is filled once the first call has had time to end.
+        if let Some(refill) = self.refill.take() {
+            tokio::spawn(async move {
+                tokio::time::sleep(FIRST_CALL).await;
+                drop(refill);
+            });
+        }
+        self.cell.channel.take()
+    }
+
     fn usage(&self) -> Usage {
         self.cell.inner.usage()
     }
@@ -128,6 +143,10 @@ impl Cell for JailCell {
 
     fn thaw(&self) -> io::Result<()> {
         self.cell.inner.thaw()
+    }
+
+    fn interrupt(&self) -> io::Result<()> {
+        self.cell.inner.interrupt()
     }
 
     fn kill(&self) {

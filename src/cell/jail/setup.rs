@@ -12,8 +12,8 @@ use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use super::prestarted::Prestarted;
-use crate::cell::workspace::place;
-use crate::cell::{CellError, Isolation, Launch, Requirement, Streams};
+use crate::cell::workspace::{make_channel, place};
+use crate::cell::{CellError, Channel, Isolation, Launch, Requirement, Streams};
 use crate::request::{FileSource, InputFile};
 
 /// How long a cell may take to build its walls. Far above what it takes: this
@@ -27,6 +27,8 @@ pub struct AsyncCell {
     // The status socket once more, only to be told when it is readable.
     readiness: UnixStream,
     pub inner: jail::Cell,
+    /// Of a program that is kept between calls.
+    pub channel: Option<Channel>,
 }
 
 impl AsyncCell {
@@ -45,7 +47,13 @@ impl AsyncCell {
         let inner = jail.spawn(policy, theirs)?;
         let status = inner.status().ok_or(JailError::SpawnerGone)?;
         let readiness = watch(status).map_err(JailError::Talk)?;
-        Ok((Self { readiness, inner }, streams))
+        let channel = None;
+        let cell = Self {
+            readiness,
+            inner,
+            channel,
+        };
+        Ok((cell, streams))
     }
 
     /// Waits for the next thing the cell says. Cancel safe.
@@ -176,14 +184,21 @@ impl Program<'_> {
     /// Places the launch's files, closes what it has no use for, and sends the start message; whether that could be sent.
     async fn fill(&self, cell: &mut AsyncCell, prelude: &str) -> Result<io::Result<()>, CellError> {
         cell.place(&self.launch.files).await?;
-        // Held only for what is to be fetched from it.
-        if !self.launch.wants_files() {
+        if self.launch.channel {
+            let workspace = cell.inner.workspace().ok_or(CellError::Lost)?;
+            cell.channel = Some(make_channel(workspace, cell.inner.uid())?);
+        }
+        if !self.launch.holds_workspace() {
             cell.inner.close_folders();
         }
         if self.launch.loopback.is_none() {
             drop(cell.inner.take_listener());
         }
-        Ok(cell.inner.start(self.requirement.worker_walls(), prelude))
+        Ok(cell.inner.start(&jail::spec::Start {
+            required: self.requirement.worker_walls(),
+            cpu_seconds: self.launch.limits.cpu_seconds,
+            prelude: prelude.to_owned(),
+        }))
     }
 
     fn check(&self, isolation: &Isolation) -> Result<(), CellError> {

@@ -80,6 +80,12 @@ pub struct Arguments {
     /// Show this folder to every program at /work, to be read; with :rw also to be written
     #[arg(long, value_name = "DIR[:rw]")]
     workspace: Option<String>,
+    /// End a session that has had no call for this time [default: 30m]
+    #[arg(long, value_name = "TIME")]
+    session_idle: Option<String>,
+    /// Let each caller have at most this many sessions [default: 16]
+    #[arg(long, value_name = "COUNT")]
+    max_sessions: Option<String>,
     #[command(flatten)]
     requirement: RequirementArguments,
     #[command(flatten)]
@@ -115,6 +121,12 @@ impl Arguments {
         }
         if let Some(time) = &self.answer_within {
             settings.answer_within = parse_duration(time)?;
+        }
+        if let Some(time) = &self.session_idle {
+            settings.sessions.idle = parse_duration(time)?;
+        }
+        if let Some(count) = &self.max_sessions {
+            settings.sessions.for_each_caller = parse_count(count)? as usize;
         }
         Ok(settings)
     }

@@ -11,7 +11,7 @@ use crate::mcp::objects::Arguments;
 use crate::mcp::outputs;
 use crate::request::{
     AskedLimits, AskedPackages, CellPath, InputFile, Network, RequestError, RunRequest,
-    parse_count, parse_cpus, parse_duration, parse_size,
+    SessionName, parse_count, parse_cpus, parse_duration, parse_size,
 };
 use crate::run::Stdin;
 use crate::store::CallerOutputs;
@@ -30,7 +30,7 @@ pub struct BadArguments {
     pub hint: Option<String>,
 }
 
-const KNOWN: [&str; 13] = [
+const KNOWN: [&str; 14] = [
     "code",
     "language",
     "args",
@@ -44,6 +44,7 @@ const KNOWN: [&str; 13] = [
     "cpus",
     "processes",
     "background",
+    "session",
 ];
 
 impl Params {
@@ -85,6 +86,9 @@ impl Params {
         request = request.network(network(take("network"))?);
         if let Some(servers) = take("servers") {
             request = request.servers(words("servers", Some(servers))?);
+        }
+        if let Some(name) = text("session", take("session"))? {
+            request = request.in_session(SessionName::parse(&name).map_err(bad)?);
         }
         let stdin = match text("stdin", take("stdin"))? {
             Some(text) if !text.is_empty() => Stdin::Bytes(text.into_bytes()),

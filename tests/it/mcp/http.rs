@@ -304,6 +304,29 @@ fn a_client_that_closes_its_connection_ends_its_program() {
 }
 
 #[test]
+fn a_session_is_found_over_any_connection_and_outlives_the_one_that_was_closed() {
+    let server = Server::start(&["--no-auth"]);
+    let run = |id, code: &str| {
+        let arguments = json!({ "code": code, "language": "python", "session": "s" });
+        let (_, answer) = server.post(&[], &call(id, arguments));
+        answer["result"]["structuredContent"].clone()
+    };
+    assert_eq!(run(1, "x = 1\nx")["value"], "1");
+    assert_eq!(run(2, "x + 1")["value"], "2");
+    // Closed while its call runs: that is interrupted, and what it has done is kept.
+    let arguments =
+        json!({ "code": "x = 5\nwhile True: pass", "language": "python", "session": "s" });
+    let headers = [("content-type", "application/json"), ("accept", BOTH)];
+    let mut message = call(3, arguments);
+    message["params"]["_meta"] = json!({ "progressToken": 1 });
+    let reader = server.send("POST", "/mcp", &headers, &message.to_string());
+    std::thread::sleep(Duration::from_millis(500));
+    drop(reader);
+    let facts = run(4, "x");
+    assert_eq!(facts["value"], "5", "{facts}");
+}
+
+#[test]
 fn a_modern_request_must_say_in_its_headers_what_its_body_says() {
     let server = Server::start(&["--no-auth"]);
     let params = super::client::modern(json!({}));

@@ -56,6 +56,16 @@ pub fn apply(limits: &Limits) -> io::Result<()> {
     Ok(())
 }
 
+/// Ends this process and its children after so many CPU seconds each, if they were to be ended later.
+pub fn bound_cpu(seconds: u64) -> io::Result<()> {
+    let most = getrlimit(Resource::Cpu).maximum.unwrap_or(u64::MAX);
+    let limit = Rlimit {
+        current: Some(seconds.min(most)),
+        maximum: Some((seconds + 1).min(most)),
+    };
+    Ok(setrlimit(Resource::Cpu, limit)?)
+}
+
 /// The processors of a cell that may use `cpus` of them, by their numbers: of those that this
 /// process may use, so that it is the same in the spawner and in the cell's init.
 ///

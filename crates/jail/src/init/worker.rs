@@ -8,11 +8,11 @@ use rustix::fs::Mode;
 use rustix::net::RecvFlags;
 use rustix::process::DumpableBehavior;
 
-use super::{Begin, Filters, c_strings, landlock, seccomp};
+use super::{Begin, Filters, bound_cpu, c_strings, landlock, seccomp};
 use crate::codec;
 use crate::error::{Failed, step};
 use crate::policy::Policy;
-use crate::prestart::in_cell::{Prepared, prelude};
+use crate::prestart::in_cell::{Prepared, accepted};
 use crate::spec::{Status, WorkerWalls};
 use crate::{sys, wire};
 
@@ -80,18 +80,19 @@ pub fn start(worker: Worker<'_>) -> Result<(), Failed> {
             (hooks.after_clone)(policy.prestarted)
         })?;
     }
-    let prelude = step("waiting for the start message", || {
+    let start = step("waiting for the start message", || {
         let message = codec::to_bytes(&Status::Locked(walls));
         wire::send(status.as_fd(), &message, &[])?;
         // Mostly it is there already: the server says beforehand what it requires.
         let start = wire::receive(status.as_fd(), RecvFlags::empty())?;
-        match start.and_then(|start| prelude(&start.bytes, walls)) {
-            Some(prelude) => Ok(prelude),
+        match start.and_then(|start| accepted(&start.bytes, walls)) {
+            Some(start) => Ok(start),
             None => sys::exit_now(0),
         }
     })?;
-    if let Some(hooks) = hooks.filter(|_| !prelude.is_empty()) {
-        step("preparing the runtime", || (hooks.prelude)(&prelude))?;
+    step("bounding its CPU seconds", || bound_cpu(start.cpu_seconds))?;
+    if let Some(hooks) = hooks.filter(|_| !start.prelude.is_empty()) {
+        step("preparing the runtime", || (hooks.prelude)(&start.prelude))?;
     }
     step("closing files", || {
         sys::close_range(3, libc::c_int::MAX, hooks.is_none())

@@ -8,7 +8,7 @@ use rustix::net::RecvFlags;
 
 use super::{CellSpec, Inherited, RoleSpec, Runtime, TaskSpec, environment};
 use crate::codec;
-use crate::init::c_strings;
+use crate::init::{bound_cpu, c_strings};
 use crate::spec::{Start, Status, WorkerWalls};
 use crate::{sys, wire};
 
@@ -81,23 +81,25 @@ impl PrestartedCell {
         let told = wire::send(self.status.as_fd(), &message, &[]);
         let start = told.and_then(|()| wire::receive(self.status.as_fd(), RecvFlags::empty()));
         let start = start.ok().flatten();
-        let Some(prelude) = start.and_then(|start| prelude(&start.bytes, self.walls)) else {
+        let Some(start) = start.and_then(|start| accepted(&start.bytes, self.walls)) else {
             sys::exit_now(0)
         };
+        if bound_cpu(start.cpu_seconds).is_err() {
+            sys::exit_now(1);
+        }
         // SECURITY: the status socket and the library's file are not the program's to have.
         std::mem::forget(self.status);
         if sys::close_range(HIGH, RawFd::MAX, false).is_err() {
             sys::exit_now(1);
         }
-        prelude
+        start.prelude
     }
 }
 
-/// The prelude of a start message, if `walls` are enough for it; nothing is for a message
-/// that is not ours.
-pub fn prelude(message: &[u8], walls: WorkerWalls) -> Option<String> {
+/// A start message, if `walls` are enough for it; nothing is for a message that is not ours.
+pub fn accepted(message: &[u8], walls: WorkerWalls) -> Option<Start> {
     let start: Start = codec::from_bytes(message).ok()?;
-    walls.satisfy(start.required).then_some(start.prelude)
+    walls.satisfy(start.required).then_some(start)
 }
 
 #[cfg(test)]
@@ -112,11 +114,16 @@ mod tests {
         };
         let message = codec::to_bytes(&Start {
             required: walls(6),
+            cpu_seconds: 1,
             prelude: "x".to_owned(),
         });
-        assert_eq!(prelude(&message, walls(6)).as_deref(), Some("x"));
-        assert_eq!(prelude(&message, walls(5)), None);
-        assert_eq!(prelude(&message[1..], walls(6)), None);
-        assert_eq!(prelude(b"", walls(6)), None);
+        let prelude = |start: Start| start.prelude;
+        assert_eq!(
+            accepted(&message, walls(6)).map(prelude),
+            Some("x".to_owned())
+        );
+        assert_eq!(accepted(&message, walls(5)), None);
+        assert_eq!(accepted(&message[1..], walls(6)), None);
+        assert_eq!(accepted(b"", walls(6)), None);
     }
 }

@@ -39,6 +39,7 @@ fn requests_and_start_messages_survive_the_trip_and_no_damage_panics() {
         has_cgroup_directory: true,
     });
     check(&Start {
+        cpu_seconds: 31,
         required: ALL_WALLS,
         prelude: "import sys".to_owned(),
     });

@@ -38,8 +38,8 @@ fn a_wrong_type_is_named_with_its_parameter() {
             "`files` must be an object from path to content",
         ),
         (
-            json!({ "code": "x", "session": "s" }),
-            "unknown parameter \"session\"",
+            json!({ "code": "x", "sesion": "s" }),
+            "unknown parameter \"sesion\"",
         ),
         (
             json!({ "code": "x", "args": ["\0"] }),

@@ -200,6 +200,22 @@
     main(file) {
       return library('node').runScript(file);
     },
+    // The code of a call at a prompt: its names can be declared again, and it may import.
+    prompt(code) {
+      const names = (list) => list.replace(/\bas\b/g, ':').replace(/\s+/g, ' ');
+      return code
+        .replace(/^import\s+(?:([\w$]+)\s*,?\s*)?(?:\*\s*as\s+([\w$]+)|\{([^}]*)\})?\s*from\s*(['"][^'"]+['"]);?/gm, (all, whole, every, some, name) => {
+          const parts = [whole && `default: ${whole}`, some && names(some)].filter(Boolean).join(', ');
+          const lines = '\n'.repeat(all.split('\n').length - 1);
+          return (every ? `var ${every} = await import(${name});` : '') + (parts ? `var { ${parts} } = await import(${name});` : '') + lines;
+        })
+        .replace(/^import\s*(['"][^'"]+['"]);?/gm, 'await import($1);')
+        .replace(/^(?:const|let)\b/gm, 'var')
+        .replace(/^class\s+([\w$]+)/gm, 'var $1 = class $1');
+    },
+    shown(value) {
+      return value === undefined ? '' : inspect(value);
+    },
     builtin(name) {
       return library('node').builtin(name);
     },

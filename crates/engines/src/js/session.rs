@@ -1,0 +1,74 @@
+//! Calls that share one context, each evaluated as at a prompt.
+
+use std::path::Path;
+use std::rc::Rc;
+
+use rquickjs::context::EvalOptions;
+use rquickjs::{CatchResultExt, Function, Object, Promise, Value};
+
+use super::report::{not_a_program, thrown};
+use super::{Failed, Files, World, in_world, path_of, turn};
+use crate::Program;
+use crate::script::{self, Dialect};
+use crate::session::{Done, serve};
+
+pub fn javascript_session(program: &Program) -> Result<u8, Failed> {
+    session(program, Dialect::JavaScript)
+}
+
+pub fn typescript_session(program: &Program) -> Result<u8, Failed> {
+    session(program, Dialect::TypeScript)
+}
+
+fn session(program: &Program, dialect: Dialect) -> Result<u8, Failed> {
+    let files = Rc::new(Files::new(path_of(program)?, dialect, None));
+    in_world(program, &files, |world| {
+        serve(program, |call| evaluate(world, call))
+    })
+}
+
+/// Runs a call until nothing is left to wait for; with its value as text.
+fn evaluate(world: &World<'_, '_>, call: &Program) -> Result<Done, Failed> {
+    let World {
+        ctx,
+        control,
+        files,
+        ..
+    } = *world;
+    let source = call.text()?;
+    // Beside the program's other files, which it names from there.
+    let name = Path::new(&call.file).file_name().unwrap_or_default();
+    let path = files.main.with_file_name(name);
+    let script = script::read(&path, source, files.dialect)
+        .map_err(|broken| not_a_program(&path, source, &broken))?;
+    let name = path.to_string_lossy().into_owned();
+    files.remember(&name, script.places, 0);
+    let fail = |error| thrown(control, error, files);
+    let prompt = || -> rquickjs::Result<Promise<'_>> {
+        let prompt: Function = control.get("prompt")?;
+        let code: String = prompt.call((script.code,))?;
+        let mut options = EvalOptions::default();
+        options.strict = false;
+        options.promise = true;
+        options.filename = Some(name);
+        ctx.eval_with_options(code, options)
+    };
+    let promise = prompt().catch(ctx).map_err(fail)?;
+    let code = turn(world, Some(promise.clone()))?;
+    let shown = || -> rquickjs::Result<String> {
+        let mut value = match promise.result::<Object>() {
+            Some(result) => result?.get::<_, Value>("value")?,
+            None => return Ok(String::new()),
+        };
+        if let Some(later) = value.as_promise() {
+            match later.result::<Value>() {
+                Some(result) => value = result?,
+                None => return Ok(String::new()),
+            }
+        }
+        let shown: Function = control.get("shown")?;
+        shown.call((value,))
+    };
+    let value = shown().catch(ctx).map_err(fail)?;
+    Ok(Done { code, value })
+}

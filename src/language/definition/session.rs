@@ -1,0 +1,93 @@
+//! How a language's programs are kept between calls.
+
+use serde::{Deserialize, Deserializer, de};
+
+use super::{Definition, Way};
+use crate::language::LanguageError;
+
+/// `[session]` of a definition.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Session {
+    /// A program of ours in this language, which takes calls and runs them.
+    #[serde(default, rename = "file", deserialize_with = "worker")]
+    pub worker: Option<Worker>,
+    /// The engine of ours that takes calls and runs them.
+    pub embedded: Option<String>,
+    /// Which of the language's commands can run it; none named: all.
+    #[serde(default)]
+    commands: Vec<String>,
+    /// The folder that the runtime takes the file of a call to be in. Most of them have it written there.
+    #[serde(default = "usual_folder")]
+    pub folder: String,
+}
+
+fn usual_folder() -> String {
+    "/tmp".to_owned()
+}
+
+/// A program that is built in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Worker {
+    pub name: &'static str,
+    pub text: &'static str,
+}
+
+const WORKERS: [Worker; 4] = [
+    Worker {
+        name: "session.cjs",
+        text: include_str!("../../../languages/session/session.cjs"),
+    },
+    Worker {
+        name: "session.py",
+        text: include_str!("../../../languages/session/session.py"),
+    },
+    Worker {
+        name: "session.rb",
+        text: include_str!("../../../languages/session/session.rb"),
+    },
+    Worker {
+        name: "session.sh",
+        text: include_str!("../../../languages/session/session.sh"),
+    },
+];
+
+fn worker<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Worker>, D::Error> {
+    let name = String::deserialize(from)?;
+    let found = WORKERS.into_iter().find(|worker| worker.name == name);
+    found.map(Some).ok_or_else(|| {
+        let all = WORKERS.map(|worker| worker.name).join(", ");
+        de::Error::custom(format!("no worker `{name}` is built in; there are {all}"))
+    })
+}
+
+impl Definition {
+    /// The same with only the ways that can be kept between calls.
+    pub fn for_session(&self) -> Result<Self, LanguageError> {
+        let ways = self.commands().iter().filter(|way| self.keeps(way));
+        let ways: Vec<Way> = ways.cloned().collect();
+        match ways.as_slice() {
+            [] => Err(LanguageError::NoSession {
+                language: self.id.clone(),
+            }),
+            _ => Ok(self.with_commands(ways)),
+        }
+    }
+
+    /// Whether programs of a way can be kept: it is for all programs, and starts them as they are.
+    pub fn keeps(&self, way: &Way) -> bool {
+        let Some(session) = &self.session else {
+            return false;
+        };
+        let can = |command: &String| {
+            session.worker.is_some()
+                && (session.commands.is_empty() || session.commands.contains(command))
+        };
+        let is_plain = way.when.is_none() && way.compile.is_empty();
+        is_plain
+            && match &way.embedded {
+                Some(_) => session.embedded.is_some() && way.needs.is_empty(),
+                None => way.needs.first().is_some_and(can),
+            }
+    }
+}

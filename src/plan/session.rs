@@ -1,0 +1,69 @@
+//! A program that is a call of a session: what its worker is started with, and what the call itself is.
+
+use std::path::Path;
+
+use super::RunPlan;
+use super::limits::kept;
+use crate::cell::Launch;
+use crate::packages::{IN_CELL, PackagePlan, Set};
+use crate::request::{CellPath, FileSource, InputFile};
+
+/// Where our own files are in the workspace of a session.
+const OWN: &str = ".home/.hotcell/";
+
+impl RunPlan {
+    /// The launch of a new session whose first call this is: its worker takes the program's place.
+    pub fn worker_launch(&self, mut launch: Launch) -> Launch {
+        let session = self.session.as_ref();
+        let worker = session.and_then(|session| session.worker);
+        if let Some(source) = launch.files.first_mut() {
+            let text = worker.map_or("", |worker| worker.text);
+            source.source = FileSource::Bytes(text.into());
+        }
+        let engine = session.filter(|_| self.runtime.is_embedded());
+        let engine = engine.and_then(|session| session.embedded.clone());
+        if let (Some(engine), Some(word)) = (engine, launch.argv.get_mut(1)) {
+            *word = engine;
+        }
+        let limits = kept(launch.limits.clone());
+        launch.limits(limits).channel()
+    }
+
+    /// The same as the call of this number, by which its runtime knows it.
+    pub fn as_call(mut self, number: u64) -> Self {
+        let extension = Path::new(self.source.as_str()).extension();
+        let extension = extension.and_then(|it| it.to_str()).unwrap_or_default();
+        let name = format!("call-{number}.{extension}");
+        let folder = self.session.as_ref().map_or("", |session| &session.folder);
+        self.failure = self.failure.for_file(&format!("{folder}/{name}"));
+        self.source = CellPath::parse(&name).unwrap_or(self.source);
+        self
+    }
+
+    /// The text of the program.
+    pub fn code(&self) -> &[u8] {
+        match self.launch.files.first().map(|file| &file.source) {
+            Some(FileSource::Bytes(code)) => code,
+            _ => &[],
+        }
+    }
+
+    /// The files that came with a later call.
+    pub fn call_files(&self) -> Vec<InputFile> {
+        let files = self.launch.files.iter().skip(1);
+        let is_callers = |file: &&InputFile| !file.path.as_str().starts_with(OWN);
+        files.filter(is_callers).cloned().collect()
+    }
+
+    /// What a runtime that runs already needs to have a set of packages: code of its language, and files.
+    pub fn later_packages(&self, packages: &PackagePlan, set: &Set) -> (String, Vec<InputFile>) {
+        let (how, tree) = (&packages.how, format!("{IN_CELL}/{}", set.tree));
+        let fill = |text: &str| text.replace("{packages}", &tree);
+        let links = how.links.iter().map(|(path, to)| InputFile {
+            path: path.clone(),
+            source: FileSource::Link(fill(to).into()),
+            mode: 0o777,
+        });
+        (fill(&how.prelude), links.collect())
+    }
+}

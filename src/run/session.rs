@@ -1,0 +1,214 @@
+//! A program that is kept between calls: a worker of ours in its language, which runs each call and says when that is done.
+//!
+//! SECURITY: the calls are a stranger's code in the same process as the worker, so what is heard from it is a word about this call and
+//! nothing else: bounded, parsed, never believed. How its process ends still comes from the kernel.
+
+mod answer;
+mod running;
+mod source;
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{mpsc, watch};
+
+use super::capture::{Ceiling, OutputEvent, Stream};
+use super::outcome::Spent;
+use super::watch::Watch;
+use super::{Ended, serve};
+use crate::caller::Caller;
+use crate::cell::{
+    Cell, CellError, Changes, Launch, Limits, Provider, Requirement, Start, WantedChanges,
+};
+use crate::loopback::Serving;
+use crate::request::{CellPath, InputFile};
+use crate::secret::Redactor;
+
+use answer::Line;
+use running::Running;
+use source::{Source, Taking};
+
+/// Where the worker finds the input of a call, below the workspace.
+const STDIN: &str = ".home/.hotcell/stdin";
+
+/// A program that takes calls. Dropping it ends its cell.
+pub struct Session {
+    cell: Box<dyn Cell>,
+    line: Line,
+    stdout: Source,
+    stderr: Source,
+    redactor: Option<Redactor>,
+    limits: Limits,
+    _serving: Option<Serving>,
+    /// The CPU time of all calls before.
+    cpu: Duration,
+    is_frozen: bool,
+    /// What is wanted of the files that its calls leave, with those that are known.
+    wanted: Option<WantedChanges>,
+}
+
+/// One program for a session to run.
+pub struct Call<'a> {
+    pub code: &'a [u8],
+    /// What the worker runs before it, for us.
+    pub prelude: &'a str,
+    /// Placed in the workspace before.
+    pub files: Vec<InputFile>,
+    /// What it reads; nothing if it is empty.
+    pub stdin: Vec<u8>,
+    pub timeout: Duration,
+    pub output_limit: u64,
+    pub events: mpsc::Sender<OutputEvent>,
+}
+
+/// A call that has ended.
+pub struct Called {
+    pub ended: Ended,
+    /// What its last expression came to, as text.
+    pub value: Option<String>,
+    pub life: Life,
+}
+
+/// What is left of a session after a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Life {
+    Kept,
+    /// The call was interrupted, and all that it had done until then is kept.
+    Interrupted,
+    /// The worker has ended or had to be ended, and all is lost.
+    Over,
+}
+
+impl Session {
+    /// Starts the worker, which is the program of `launch`.
+    pub async fn start(
+        provider: &dyn Provider,
+        launch: &Launch,
+        requirement: Requirement,
+        caller: &Caller,
+    ) -> Result<Self, CellError> {
+        let start = Start {
+            launch,
+            has_input: false,
+            requirement,
+            caller,
+        };
+        let mut cell = provider.start(start).await?;
+        let channel = cell.take_channel().ok_or(CellError::Lost)?;
+        let streams = cell.take_streams().ok_or(CellError::Lost)?;
+        let redactor = Redactor::new(&launch.secrets);
+        Ok(Self {
+            _serving: serve(&mut *cell, launch)?,
+            cell,
+            line: Line::new(channel),
+            stdout: Source::new(Stream::Stdout, streams.stdout, redactor.clone()),
+            stderr: Source::new(Stream::Stderr, streams.stderr, redactor.clone()),
+            redactor,
+            limits: launch.limits.clone(),
+            cpu: Duration::ZERO,
+            is_frozen: false,
+            wanted: launch.changes.clone(),
+        })
+    }
+
+    /// How many calls it has been sent.
+    pub fn calls(&self) -> u64 {
+        self.line.number
+    }
+
+    pub fn memory(&self) -> u64 {
+        self.cell.usage().memory_now
+    }
+
+    /// Has it use no processor until the next call.
+    pub fn freeze(&mut self) {
+        // If it cannot be stopped it waits by itself.
+        self.is_frozen = self.cell.freeze().is_ok();
+    }
+
+    /// Runs one call until it is done, its time is over or `cancelled` ends. An error means that it did not run.
+    pub async fn call(
+        &mut self,
+        mut call: Call<'_>,
+        cancelled: impl Future<Output = ()>,
+    ) -> Result<Called, CellError> {
+        if self.is_frozen {
+            self.is_frozen = self.cell.thaw().is_err();
+        }
+        let has_input = !call.stdin.is_empty();
+        if has_input {
+            let path = CellPath::parse(STDIN).expect("a plain path");
+            let stdin = std::mem::take(&mut call.stdin);
+            call.files.push(InputFile::from_bytes(path, stdin));
+        }
+        if !call.files.is_empty() {
+            self.cell.place(&call.files).await?;
+        }
+        let message = self.line.next_call(call.prelude, call.code, has_input);
+        let started = Instant::now();
+        let taking = Taking {
+            ceiling: Ceiling::new(call.output_limit),
+            events: call.events,
+        };
+        let (over, is_over) = watch::channel(false);
+        let mut running = Running {
+            watch: Watch::new(&mut *self.cell, &self.limits),
+            line: &mut self.line,
+            deadline: started + call.timeout,
+        };
+        let work = async {
+            let done = running
+                .until_done(&message, &taking.ceiling, cancelled)
+                .await;
+            let duration = started.elapsed();
+            let _ = over.send(true);
+            done.map(|done| (done, duration))
+        };
+        let (done, stdout, stderr) = tokio::join!(
+            work,
+            self.stdout.take_until(is_over.clone(), &taking),
+            self.stderr.take_until(is_over, &taking),
+        );
+        let ((outcome, value, life), duration) = done?;
+        let mut spent = running.watch.spent();
+        self.since_last_call(&mut spent);
+        let value = value.map(|value| match &self.redactor {
+            None => value,
+            Some(redactor) => {
+                String::from_utf8_lossy(&redactor.clean(value.as_bytes())).into_owned()
+            }
+        });
+        let ended = Ended {
+            outcome,
+            stdout,
+            stderr,
+            started,
+            duration,
+            spent,
+            isolation: self.cell.isolation().clone(),
+            collected: Vec::new(),
+            exported: 0,
+            shown: None,
+            changes: self.changes().await,
+        };
+        Ok(Called { ended, value, life })
+    }
+
+    /// The files that are new or changed since the call before.
+    async fn changes(&mut self) -> Changes {
+        let Some(wanted) = &mut self.wanted else {
+            return Changes::default();
+        };
+        let found = self.cell.changes(&[], wanted).await.unwrap_or_default();
+        wanted.remember(&found);
+        found
+    }
+
+    /// The CPU time of this call alone.
+    fn since_last_call(&mut self, spent: &mut Spent) {
+        if let Some(all) = &mut spent.cpu {
+            let before = std::mem::replace(&mut self.cpu, *all);
+            *all = all.saturating_sub(before);
+        }
+    }
+}

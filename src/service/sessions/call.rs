@@ -1,0 +1,255 @@
+//! One call of a session from its request to its result: its place in the order, its turn, its plan, its output.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use tokio::sync::{OwnedMutexGuard, oneshot};
+
+use super::entry::{Entry, State};
+use super::{Busy, Key, Sessions};
+use crate::engine::{RunResult, SessionCall, StartError};
+use crate::error_kind::ErrorKind;
+use crate::output::RunOutput;
+use crate::plan::RunPlan;
+use crate::request::{RunRequest, SessionName};
+use crate::run::{Life, Stdin, Surface};
+use crate::service::Service;
+use crate::service::long_output::Recorder;
+use crate::service::observer::{Observer, Output};
+use crate::service::queue::{Turn, Waiting};
+use crate::service::run::{Ran, RunContext};
+
+/// A call that has its session for itself. When it is dropped the next one has.
+struct Held {
+    sessions: Arc<Sessions>,
+    key: Key,
+    entry: Arc<Entry>,
+    state: OwnedMutexGuard<State>,
+}
+
+/// What is left to do when a call is planned. It goes on without its caller, who may leave.
+struct Ready {
+    held: Held,
+    turn: Turn,
+    plan: Arc<RunPlan>,
+    surface: Surface,
+}
+
+impl Service {
+    /// Runs a call of a session when its turn comes, until it ends or is stopped.
+    ///
+    /// Dropping the future interrupts the call; the session lives on.
+    pub(in crate::service) async fn run_in_session<O: Observer>(
+        self: &Arc<Self>,
+        name: &SessionName,
+        request: RunRequest,
+        context: RunContext<O, impl Future<Output = ()>>,
+    ) -> Ran<O::Heard> {
+        if !request.asked_args().is_empty() || matches!(context.stdin, Stdin::Stream(_)) {
+            return refuse(
+                "a call of a session takes no arguments",
+                "Set variables in the code.",
+            );
+        }
+        let key = (context.caller.clone(), name.clone());
+        let held = match self.hold(key, &context.observer).await {
+            Ok(held) => held,
+            Err(busy) => {
+                let hint = busy.hint().to_owned();
+                return Ran::refused(ErrorKind::Busy, busy.to_string(), Some(hint));
+            }
+        };
+        let turn = match self.wait_for_turn(&context.caller, &context.observer).await {
+            Ok(turn) => turn,
+            Err(full) => return Ran::busy(full),
+        };
+        let servers = request.asked_servers().map(<[String]>::to_vec);
+        let plan = match self.prepare_aside(held.with_language(request)).await {
+            Ok(plan) => plan,
+            Err(rejected) => {
+                let message = rejected.to_string();
+                return RunOutput::of_rejected(&rejected, message).into();
+            }
+        };
+        if let Some(message) = held.mismatch(&plan, servers.as_deref()) {
+            return refuse(&message, "Use another session for it.");
+        }
+        let number = held.state.live.as_ref().map_or(0, |live| live.calls());
+        let plan = Arc::new(plan.as_call(number + 1));
+        let stores = context.observer.wants_long_output_stored();
+        let recorder = stores.then(Recorder::new);
+        let (events, output) = Output::new(recorder.clone());
+        let surface = Surface {
+            stdin: context.stdin,
+            events,
+            requirement: self.settings.requirement,
+            caller: context.caller.clone(),
+        };
+        let ready = Ready {
+            held,
+            turn,
+            plan: plan.clone(),
+            surface,
+        };
+        let run = self.execute_apart(ready, context.stop);
+        let hear = context.observer.hear(output);
+        let ((result, note), heard, version) = tokio::join!(run, hear, self.version(&plan));
+        let candidates = match (&result, &recorder) {
+            (Ok(result), Some(recorder)) => recorder.finish(result, self.settings.budget),
+            _ => Vec::new(),
+        };
+        let output = match result {
+            Ok(mut result) => {
+                if stores {
+                    self.draw(&mut result).await;
+                }
+                self.output_of(&plan, result, &context.caller)
+            }
+            Err(error) => RunOutput::of_start_error(&plan, &error),
+        };
+        let streams = [output.stdout(), output.stderr()];
+        Ran {
+            long: self.store_long(&context.caller, streams, candidates),
+            output: output
+                .with_version(version)
+                .in_session(name.to_string(), note),
+            heard,
+        }
+    }
+
+    /// Waits until this is the next call of its session.
+    async fn hold(&self, key: Key, observer: &impl Observer) -> Result<Held, Busy> {
+        loop {
+            let entry = self.sessions.entry(&key)?;
+            entry.wake();
+            let state = entry.state.clone();
+            let state = match state.clone().try_lock_owned() {
+                Ok(state) => state,
+                Err(_) => {
+                    let most = self.settings.queue.waiting;
+                    let waiting = Waiting::join(&entry.waiting, most);
+                    let _waiting = waiting.ok_or(Busy::Calls(most))?;
+                    self.wait(state.lock_owned(), observer).await
+                }
+            };
+            // It may have been closed meanwhile.
+            if self.sessions.holds(&key, &entry) {
+                return Ok(Held {
+                    sessions: self.sessions.clone(),
+                    key,
+                    entry,
+                    state,
+                });
+            }
+        }
+    }
+
+    /// Runs a call in a task of its own, so that it can be interrupted when its caller is gone.
+    async fn execute_apart(
+        self: &Arc<Self>,
+        ready: Ready,
+        stop: impl Future<Output = ()>,
+    ) -> (Result<RunResult, StartError>, Option<String>) {
+        let (caller, gone) = oneshot::channel::<()>();
+        let this = self.clone();
+        let mut task = tokio::spawn(async move { this.execute_call(ready, gone).await });
+        let ran = tokio::select! {
+            ran = &mut task => ran,
+            () = stop => {
+                drop(caller);
+                task.await
+            }
+        };
+        match ran {
+            Ok(ran) => ran,
+            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        }
+    }
+
+    async fn execute_call(
+        &self,
+        ready: Ready,
+        gone: oneshot::Receiver<()>,
+    ) -> (Result<RunResult, StartError>, Option<String>) {
+        let Ready {
+            mut held,
+            turn,
+            plan,
+            surface,
+        } = ready;
+        let anew = held.state.lost.take();
+        let entry = held.entry.clone();
+        let stopped = async {
+            tokio::select! {
+                _ = gone => {}
+                () = entry.closed.notified() => {}
+            }
+        };
+        let call = SessionCall {
+            live: &mut held.state.live,
+            plan: &plan,
+            surface,
+        };
+        let ran = self.engine().run_in_session(call, stopped).await;
+        let life = ran.as_ref().ok().map(|(_, life)| *life);
+        if life == Some(Life::Over) {
+            held.state.lost = Some("its interpreter ended".to_owned());
+        }
+        drop((held, turn));
+        (ran.map(|(result, _)| result), note(life, anew))
+    }
+}
+
+/// What a caller should know of the session after a call.
+fn note(life: Option<Life>, anew: Option<String>) -> Option<String> {
+    let ended = match life {
+        Some(Life::Interrupted) => Some("the call was interrupted; the session keeps what it has"),
+        Some(Life::Over) => Some(
+            "the session has ended: its variables and files are lost, and the next call starts it anew",
+        ),
+        Some(Life::Kept) | None => None,
+    };
+    let anew = anew.map(|why| {
+        format!("the session was started anew, because {why}: what it held before is lost")
+    });
+    let notes = [anew, ended.map(str::to_owned)];
+    let notes: Vec<String> = notes.into_iter().flatten().collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+fn refuse<H: Default>(message: &str, hint: &str) -> Ran<H> {
+    Ran::refused(ErrorKind::InvalidRequest, message, Some(hint.to_owned()))
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.sessions.tend(&self.key, &self.entry, &self.state);
+    }
+}
+
+impl Held {
+    /// A call that names no language is in its session's.
+    fn with_language(&self, request: RunRequest) -> RunRequest {
+        match &self.state.live {
+            Some(live) if request.asked_language().is_none() => {
+                request.language(live.language.as_str())
+            }
+            _ => request,
+        }
+    }
+
+    /// What a call asks for that its session cannot do, if anything.
+    fn mismatch(&self, plan: &RunPlan, servers: Option<&[String]>) -> Option<String> {
+        let (live, name) = (self.state.live.as_ref()?, &self.key.1);
+        if live.language != plan.language {
+            let (own, asked) = (&live.language, &plan.language);
+            return Some(format!(
+                "the session `{name}` is in {own}, and cannot run {asked}"
+            ));
+        }
+        let lacked = live.lacks(plan, servers)?;
+        Some(format!(
+            "the session `{name}` cannot get {lacked}: what it may reach was decided by its first call"
+        ))
+    }
+}
