@@ -37,6 +37,9 @@ pub struct Display {
 pub struct LastValue {
     /// How a comment begins.
     pub comment: String,
+    /// How the most usual of them begin: to look for these is quicker than to look closely.
+    #[serde(default)]
+    pub begins: Vec<String>,
     pub unless: Rule,
     /// Words of programs that could see how their value is had; those of `[warm] exact` can too.
     #[serde(default)]
@@ -83,7 +86,8 @@ impl LastValue {
             return false;
         };
         let line = line.trim_end().trim_end_matches(';');
-        if !self.unless.is_in(line) {
+        let is_usual = self.begins.iter().any(|it| line.starts_with(it));
+        if !is_usual && !self.unless.is_in(line) {
             return true;
         }
         // `import math; math.pi`, but not what only looks so inside of a text.
