@@ -311,8 +311,8 @@ fn a_session_is_found_over_any_connection_and_outlives_the_one_that_was_closed()
         let (_, answer) = server.post(&[], &call(id, arguments));
         answer["result"]["structuredContent"].clone()
     };
-    assert_eq!(run(1, "x = 1\nx")["value"], "1");
-    assert_eq!(run(2, "x + 1")["value"], "2");
+    assert_eq!(run(1, "x = 1\nx")["value"], 1);
+    assert_eq!(run(2, "x + 1")["value"], 2);
     // Closed while its call runs: that is interrupted, and what it has done is kept.
     let arguments =
         json!({ "code": "x = 5\nwhile True: pass", "language": "python", "session": "s" });
@@ -323,7 +323,7 @@ fn a_session_is_found_over_any_connection_and_outlives_the_one_that_was_closed()
     std::thread::sleep(Duration::from_millis(500));
     drop(reader);
     let facts = run(4, "x");
-    assert_eq!(facts["value"], "5", "{facts}");
+    assert_eq!(facts["value"], 5, "{facts}");
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn javascript_keeps_names_and_awaits() {
     expect(
         &mut client,
         "javascript",
-        &[("[a, b]", "", "[ 40, 9 ]".into())],
+        &[("[a, b]", "", "[40, 9]".into())],
     );
 }
 
@@ -174,7 +174,7 @@ fn ruby_keeps_variables_methods_and_classes() {
             (
                 "require 'json'\nJSON.dump({ a: x })",
                 "",
-                "\"{\\\"a\\\":1}\"".into(),
+                "{\"a\":1}".into(),
             ),
             ("exit", "", Value::Null),
         ],
