@@ -1,7 +1,7 @@
 //! A started program: its output as it comes, and its answer when it has ended.
 //! Nothing here waits for ever.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -57,7 +57,16 @@ impl Running {
     /// Starts a program with its streams in our hands; its input too if it is piped.
     pub fn start(command: &mut Command) -> Self {
         let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("it can be started");
+        let mut spawned = command.spawn();
+        // A program that we have just written is busy as long as a child of another test, before its exec, has our file descriptor.
+        eventually(PATIENCE, || match &spawned {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
+                spawned = command.spawn();
+                false
+            }
+            _ => true,
+        });
+        let mut child = spawned.expect("it can be started");
         Self {
             started: Instant::now(),
             stdin: child.stdin.take(),
