@@ -13,6 +13,7 @@
 //! - `subscriptions` and `questions` are the two things that outlast an exchange: what a client wants to be told,
 //!   and what it was asked.
 //! - `context` is what an object may do while it answers: report, log, ask.
+//! - `tasks` are jobs in the words of the protocol, for clients that know tasks.
 //! - `run_tool`, `session_tool`, `outputs` and `languages` are our own objects; `code_runner` and `code_runner_mcp` are other servers'
 //!   tools. All of them run programs through [`crate::service`], which knows nothing of MCP.
 
@@ -35,6 +36,7 @@ mod session_tool;
 mod shape;
 pub mod stdio;
 mod subscriptions;
+mod tasks;
 
 pub use change::Change;
 pub use code_runner::{CodeRunner, NAME as CODE_RUNNER, PORT as CODE_RUNNER_PORT};
@@ -52,3 +54,4 @@ pub use run_tool::{RunTool, folders, head_and_tail};
 pub use server::{Identity, Peer, Reply, Server};
 pub use session::Session;
 pub use session_tool::SessionTool;
+pub use tasks::Tasks;

@@ -11,6 +11,7 @@ mod alive;
 mod database;
 mod date;
 mod error;
+mod incoming;
 mod queue;
 mod reader;
 mod retention;
@@ -26,9 +27,11 @@ use crate::caller::Caller;
 use crate::random::random_name;
 use crate::spool::Spooled;
 
-pub use database::{Database, milliseconds};
+use database::Database;
+pub use database::milliseconds;
 pub use date::date;
 pub use error::RecordsError;
+pub use incoming::leave;
 use queue::{Entry, Queue};
 pub use reader::{Kept, Reader};
 
@@ -175,6 +178,14 @@ impl Records {
         if !self.queue.push(entry, weight) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
+    }
+}
+
+/// Takes in what processes have left that ran one program, if there is something.
+pub fn gather(keeping: &Keeping) -> Result<(), RecordsError> {
+    match incoming::is_waiting(&keeping.folder) {
+        true => incoming::gather(&mut Database::open(keeping)?),
+        false => Ok(()),
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{BAD_INPUT, OUR_FAILURE, print_error, print_note, with_causes};
 use crate::language::Surroundings;
-use crate::records::{Kept, Reader, RecordsError, date};
+use crate::records::{Keeping, Kept, Reader, RecordsError, date, gather};
 use crate::request::bytes;
 use crate::service::{CODE, LOCK, STDERR, STDIN, STDOUT, records_folder};
 
@@ -56,12 +56,12 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 
 /// The records of whoever started us; without any, what to exit with.
 pub fn open() -> Result<Reader, ExitCode> {
-    let folder = records_folder(Surroundings::from_env().state.as_deref());
-    let Some(folder) = folder else {
+    let Some(keeping) = keeping() else {
         print_error("there is no folder for records", Some("Set HOME."));
         return Err(OUR_FAILURE.into());
     };
-    Reader::open(&folder).map_err(|error| {
+    let opened = gather(&keeping).and_then(|()| Reader::open(&keeping.folder));
+    opened.map_err(|error| {
         let hint = match error {
             RecordsError::None(_) => Some(
                 "Run something first; `[records]` in config.toml says whether runs are recorded.",
@@ -70,6 +70,15 @@ pub fn open() -> Result<Reader, ExitCode> {
         };
         print_error(&with_causes(&error), hint);
         ExitCode::from(1)
+    })
+}
+
+/// Where they are. For how long is not for us to decide.
+fn keeping() -> Option<Keeping> {
+    Some(Keeping {
+        folder: records_folder(Surroundings::from_env().state.as_deref())?,
+        time: Duration::MAX,
+        bytes: u64::MAX,
     })
 }
 
@@ -116,6 +125,7 @@ fn list(reader: &Reader, arguments: &Arguments) -> Result<ExitCode, RecordsError
     }
     loop {
         std::thread::sleep(LOOK_EVERY);
+        keeping().map_or(Ok(()), |keeping| gather(&keeping))?;
         for kept in reader.after(seen)? {
             seen = kept.sequence;
             if !print(&line(reader, &kept, arguments.json)?) {

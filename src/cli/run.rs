@@ -16,7 +16,7 @@ use crate::hint;
 use crate::language::Surroundings;
 use crate::output::{RunOutput, Verdict};
 use crate::plan::RunPlan;
-use crate::records::{Database, Keeping};
+use crate::records::{self, Keeping};
 use crate::request::RunRequest;
 use crate::run::Stdin;
 use crate::service::{Facts, NotedStdin, RunContext, Service, Settings, keeping};
@@ -72,7 +72,7 @@ pub fn main(arguments: &Arguments, early: Option<Engine>) -> ExitCode {
     let result = result.map(|result| (result, version));
     let (code, output) = report(&plan, result, arguments);
     if let Some((keeping, facts)) = record {
-        let written = Database::write_last(&keeping, &facts.record(Some(&plan), output));
+        let written = records::leave(&keeping, &facts.record(Some(&plan), output));
         if let Err(error) = written {
             tracing::warn!(%error, "the run was not recorded");
         }

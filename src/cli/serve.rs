@@ -16,7 +16,7 @@ use crate::hint::Surface;
 use crate::language::{Surroundings, Tiers};
 use crate::mcp::{
     Catalog, Change, CodeRunner, CodeRunnerMcp, Identity, JobTool, Languages, Outputs, RunTool,
-    Server, SessionTool, folders, stdio,
+    Server, SessionTool, Tasks, folders, stdio,
 };
 use crate::publish::Folder;
 use crate::request::RequestError;
@@ -171,15 +171,13 @@ fn assemble(
         }
         None => {
             catalog.add_resource(Languages(service.clone()));
-            let jobs = Arc::new(Jobs::new(service.settings().retention.time));
-            catalog.add_tool(JobTool {
+            let tasks = Arc::new(Tasks {
+                jobs: Arc::new(Jobs::new(service.settings().retention.time)),
                 service: service.clone(),
-                jobs: jobs.clone(),
             });
-            catalog.add_tool(RunTool {
-                service: service.clone(),
-                jobs,
-            });
+            catalog.add_tool(JobTool(tasks.clone()));
+            catalog.add_tool(RunTool(tasks.clone()));
+            catalog.tasks = Some(tasks);
             catalog.add_tool(SessionTool(service.clone()));
             Identity {
                 name: "hotcell".to_owned(),

@@ -41,6 +41,7 @@ pub fn check(
     let named_by = match request.method.as_str() {
         "tools/call" | "prompts/get" => "name",
         "resources/read" => "uri",
+        "tasks/get" | "tasks/update" | "tasks/cancel" => "taskId",
         _ => return Ok(()),
     };
     if let Some(name) = request.params.get(named_by).and_then(Value::as_str) {

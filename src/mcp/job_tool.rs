@@ -10,7 +10,8 @@ use super::message::Fault;
 use super::objects::{Answer, Arguments, Boxed, Tool};
 use super::recorded::recorded;
 use super::run_tool::separate;
-use crate::service::{Job, Jobs, Service};
+use super::tasks::Tasks;
+use crate::service::Job;
 
 /// The members of a `tools/call` result.
 pub type Rendered = Map<String, Value>;
@@ -18,10 +19,7 @@ pub type Rendered = Map<String, Value>;
 /// How long one call may wait: common clients give up after 60 s.
 const LONGEST_WAIT: Duration = Duration::from_secs(50);
 
-pub struct JobTool {
-    pub service: Arc<Service>,
-    pub jobs: Arc<Jobs<Rendered>>,
-}
+pub struct JobTool(pub Arc<Tasks>);
 
 impl Tool for JobTool {
     fn listing(&self) -> Value {
@@ -50,12 +48,12 @@ impl Tool for JobTool {
         Box::pin(async move {
             let given = |key: &str| arguments.get(key).filter(|value| !value.is_null());
             let Some(id) = given("id") else {
-                return Ok(Answer::Complete(list(&self.jobs.all_of(&context.caller))));
+                return Ok(Answer::Complete(list(&self.0.jobs.all_of(&context.caller))));
             };
             let since = given("since").and_then(Value::as_u64).unwrap_or(0);
             let name = id.as_str().unwrap_or_default();
-            let Some(job) = self.jobs.find(&context.caller, name) else {
-                let recorded = recorded(&self.service, &context.caller, name, since).await;
+            let Some(job) = self.0.jobs.find(&context.caller, name) else {
+                let recorded = recorded(&self.0.service, &context.caller, name, since).await;
                 let told = recorded.map(|(_, told)| told);
                 return Ok(Answer::Complete(told.unwrap_or_else(|| unknown(id))));
             };

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use super::context::Context;
 use super::message::Fault;
+use super::tasks::Tasks;
 use crate::caller::Caller;
 
 pub type Arguments = Map<String, Value>;
@@ -34,6 +35,11 @@ pub enum Answer {
 pub trait Tool: Send + Sync {
     /// The entry of `tools/list`, with its `name` and `inputSchema`.
     fn listing(&self) -> Value;
+
+    /// Whether a call of it may be answered with a task.
+    fn takes_tasks(&self) -> bool {
+        false
+    }
 
     /// A client of this caller is here and may call soon.
     fn prepare(&self, _caller: &Caller) {}
@@ -90,6 +96,8 @@ pub struct Catalog {
     pub resources: BTreeMap<String, Arc<dyn Resource>>,
     /// By template.
     pub templates: BTreeMap<String, Arc<dyn Resource>>,
+    /// Calls that go on when they were answered, if some do.
+    pub tasks: Option<Arc<Tasks>>,
 }
 
 impl Catalog {

@@ -11,14 +11,15 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::context::Context;
-use super::job_tool::{Rendered, running};
+use super::job_tool::running;
 use super::message::Fault;
 use super::objects::{Answer, Arguments, Boxed, Tool};
+use super::tasks::{Kind, Tasks};
 use crate::caller::Caller;
 use crate::error_kind::ErrorKind;
 use crate::plan::Defaults;
 use crate::request::{Access, Mount, Showing};
-use crate::service::{JobLog, Jobs, Ran, RunContext, Service};
+use crate::service::{JobLog, Ran, RunContext, Service};
 
 pub use params::Params;
 use progress::Progress;
@@ -71,20 +72,18 @@ pub fn folders(service: &Service) -> Option<String> {
 }
 
 /// The tool itself.
-pub struct RunTool {
-    pub service: Arc<Service>,
-    pub jobs: Arc<Jobs<Rendered>>,
-}
+pub struct RunTool(pub Arc<Tasks>);
 
 impl Tool for RunTool {
     fn listing(&self) -> Value {
-        let mut listing = listing(&self.service.defaults());
-        if let Some(folders) = folders(&self.service) {
+        let service = &self.0.service;
+        let mut listing = listing(&service.defaults());
+        if let Some(folders) = folders(service) {
             let text = listing["description"].as_str().unwrap_or_default();
             let text = text.replace("no files of the host", "no other files of the host");
             listing["description"] = format!("{text} {folders}").into();
         }
-        if let Some(tools) = upstream_tools(&self.service) {
+        if let Some(tools) = upstream_tools(service) {
             let text = listing["description"].as_str().unwrap_or_default();
             listing["description"] = format!("{text}\n{tools}").into();
             listing["inputSchema"]["properties"]["servers"] = json!({
@@ -96,8 +95,12 @@ impl Tool for RunTool {
         listing
     }
 
+    fn takes_tasks(&self) -> bool {
+        true
+    }
+
     fn prepare(&self, caller: &Caller) {
-        self.service.welcome(caller);
+        self.0.service.welcome(caller);
     }
 
     fn call<'a>(
@@ -106,7 +109,7 @@ impl Tool for RunTool {
         context: &'a Arc<Context>,
     ) -> Boxed<'a, Result<Answer, Fault>> {
         Box::pin(async move {
-            let (service, caller) = (&self.service, &context.caller);
+            let (service, jobs, caller) = (&self.0.service, &self.0.jobs, &context.caller);
             let budget = service.settings().budget;
             let params = match Params::read(arguments, service.outputs(caller)) {
                 Ok(params) => params,
@@ -116,7 +119,8 @@ impl Tool for RunTool {
                     return Ok(Answer::Complete(render(refused, budget)));
                 }
             };
-            let patience = match params.background {
+            let task = Kind::of(context);
+            let patience = match params.background || task == Some(Kind::Asked) {
                 true => Duration::ZERO,
                 false => service.settings().answer_within,
             };
@@ -130,10 +134,14 @@ impl Tool for RunTool {
             Ok(Answer::Complete(tokio::select! {
                 biased;
                 answer = &mut run => answer,
-                () = tokio::time::sleep(patience) => match self.jobs.has_room(caller) {
+                () = tokio::time::sleep(patience) => match jobs.has_room(caller) {
                     true => {
                         service.follow(&log);
-                        running(&self.jobs.adopt(caller, log, run), 0)
+                        let job = jobs.adopt(caller, log, run);
+                        match task {
+                            Some(kind) => self.0.created(&job, kind),
+                            None => running(&job, 0),
+                        }
                     }
                     false => run.await,
                 },

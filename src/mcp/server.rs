@@ -123,7 +123,7 @@ impl Server {
                 | "resources/read"
                 | "completion/complete"
                 | "subscriptions/listen"
-        )
+        ) || request.method.starts_with("tasks/")
     }
 
     /// The whole answer to a request, as a message; none if the client took it back.
@@ -265,12 +265,13 @@ impl Server {
             (Era::Legacy(_), "resources/subscribe") => self.watch(&request, &peer.session),
             (Era::Legacy(_), "resources/unsubscribe") => methods::unwatch(&request, &peer.session),
             (_, "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list") => {
-                self.list(&request)
+                self.list(era, &request)
             }
             (_, "tools/call" | "prompts/get" | "resources/read") => {
                 self.use_object(era, request, peer).await
             }
             (_, "completion/complete") => self.complete(&request).await,
+            (_, method) if method.starts_with("tasks/") => self.task(era, request, peer).await,
             (_, method) => Err(Fault::method_not_found(method)),
         }
     }

@@ -62,25 +62,18 @@ pub struct Database {
 impl Database {
     /// Opens the file, and makes it if there is none.
     pub fn open(keeping: &Keeping) -> Result<Self, RecordsError> {
-        let folder = make_folder(&keeping.folder).map_err(|source| RecordsError::Folder {
+        let fail = |source| RecordsError::Folder {
             path: keeping.folder.clone(),
             source,
-        })?;
+        };
+        let folder = make_folder(&keeping.folder).map_err(fail)?;
+        make_file(&folder).map_err(fail)?;
         let database = Self {
             connection: connect(&folder)?,
             folder,
         };
         database.migrate()?;
         Ok(database)
-    }
-
-    /// Writes one record at once, for a process that is about to end. The file is left as it is then: to close it properly is work that
-    /// the next one does as well.
-    pub fn write_last(keeping: &Keeping, record: &Record) -> Result<(), RecordsError> {
-        let mut database = Self::open(keeping)?;
-        let written = database.transaction(|database| database.insert(record, None));
-        std::mem::forget(database);
-        written
     }
 
     /// All that `work` writes, or nothing of it.
@@ -234,8 +227,21 @@ pub(super) fn is_there(folder: &Path) -> bool {
     folder.join(FILE).is_file()
 }
 
-/// The folder and an empty file in it, both for their owner alone.
-fn make_folder(folder: &Path) -> io::Result<PathBuf> {
+/// An empty file, for its owner alone. SQLite would let others read it, and gives its other files the mode of this one.
+fn make_file(folder: &Path) -> io::Result<()> {
+    let made = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(folder.join(FILE));
+    match made {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// A folder for its owner alone.
+pub(super) fn make_folder(folder: &Path) -> io::Result<PathBuf> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -244,16 +250,7 @@ fn make_folder(folder: &Path) -> io::Result<PathBuf> {
     if fs::metadata(&folder)?.permissions().mode() & 0o077 != 0 {
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o700))?;
     }
-    // SQLite would let others read it, and gives its other files the mode of this one.
-    let made = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(folder.join(FILE));
-    match made {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => Ok(folder),
-    }
+    Ok(folder)
 }
 
 /// A moment in milliseconds since 1970.

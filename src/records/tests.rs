@@ -197,3 +197,36 @@ fn two_writers_share_one_file() {
     assert_eq!(reader.newest(1000).unwrap().len(), 200);
     assert_eq!((both[0].dropped(), both[1].dropped()), (0, 0));
 }
+
+#[test]
+fn what_a_process_leaves_that_runs_one_program_is_taken_in() {
+    let folder = TempDir::new().unwrap();
+    let keeping = keeping(&folder);
+    for at in 1..4 {
+        leave(&keeping, &record(&format!("run{at}"), Caller::local())).unwrap();
+    }
+    let incoming = keeping.folder.join("incoming");
+    let mode = fs::metadata(&incoming).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    // What is no record, or a link to one, is left out.
+    let elsewhere = folder.path().join("elsewhere");
+    fs::rename(incoming.join("run3"), &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, incoming.join("run3")).unwrap();
+    fs::write(incoming.join("none"), "{}").unwrap();
+    gather(&keeping).unwrap();
+    let reader = Reader::open(&keeping.folder).unwrap();
+    let mut ids: Vec<String> = reader
+        .newest(9)
+        .unwrap()
+        .into_iter()
+        .map(|it| it.id)
+        .collect();
+    ids.sort();
+    assert_eq!(ids, ["run1", "run2"]);
+    let code = reader.content("run1", "code").unwrap();
+    assert_eq!(code, Some(b"print(1)".to_vec()));
+    assert_eq!(fs::read_dir(&incoming).unwrap().count(), 0);
+    // Every process whose id begins like this takes in what is there.
+    leave(&keeping, &record("0run", Caller::local())).unwrap();
+    assert_eq!(reader.newest(9).unwrap().len(), 3);
+}

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::alive::Alive;
 use super::database::Database;
+use super::incoming::gather;
 use super::queue::{Entry, Queue};
 use super::{FOLLOWED_EVERY, Keeping, Progress, RecordsError};
 
@@ -91,10 +92,11 @@ impl Writer {
             }
             Ok(())
         });
-        if state.is_time_to_prune()
-            && let Err(error) = database.prune(&self.keeping)
-        {
-            tracing::warn!(%error, "old records were not removed");
+        if state.is_time_to_prune() {
+            let tidied = gather(&mut database).and_then(|()| database.prune(&self.keeping));
+            if let Err(error) = tidied {
+                tracing::warn!(%error, "old records were not removed");
+            }
         }
         state.database = Some(database);
         written

@@ -4,4 +4,5 @@ pub mod client;
 mod http;
 mod publish;
 mod stdio;
+mod tasks;
 mod tool;

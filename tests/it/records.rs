@@ -50,7 +50,9 @@ fn folder(hotcell: &Hotcell) -> PathBuf {
 /// Every byte that is recorded.
 fn everything(hotcell: &Hotcell) -> Vec<u8> {
     let entries = fs::read_dir(folder(hotcell)).expect("records");
-    let files = entries.map(|entry| fs::read(entry.expect("an entry").path()).expect("a file"));
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let files = paths.filter(|path| path.is_file());
+    let files = files.map(|path| fs::read(path).expect("a file"));
     files.collect::<Vec<_>>().concat()
 }
 

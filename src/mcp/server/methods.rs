@@ -11,6 +11,7 @@ use crate::mcp::era::{Era, Revision, SUPPORTED};
 use crate::mcp::message::{Fault, Request};
 use crate::mcp::objects::{Answer, Arguments};
 use crate::mcp::session::Session;
+use crate::mcp::tasks;
 
 /// Entries on one page of a list.
 const PAGE: usize = 100;
@@ -25,7 +26,7 @@ impl Server {
     pub(super) fn discover(&self, peer: &Peer) -> Members {
         let mut result = members([
             ("supportedVersions", json!(SUPPORTED)),
-            ("capabilities", capabilities()),
+            ("capabilities", self.capabilities(Era::Modern)),
         ]);
         self.welcome(&mut result, peer);
         result
@@ -49,11 +50,19 @@ impl Server {
         peer.session.open(revision, client.unwrap_or_default());
         let mut result = members([
             ("protocolVersion", revision.name().into()),
-            ("capabilities", capabilities()),
+            ("capabilities", self.capabilities(Era::Legacy(revision))),
             ("serverInfo", self.identity.to_value()),
         ]);
         self.welcome(&mut result, peer);
         Ok(result)
+    }
+
+    fn capabilities(&self, era: Era) -> Value {
+        let mut capabilities = usual_capabilities();
+        if self.catalog().tasks.is_some() {
+            tasks::add_capability(&mut capabilities, era);
+        }
+        capabilities
     }
 
     fn welcome(&self, result: &mut Members, peer: &Peer) {
@@ -65,10 +74,13 @@ impl Server {
         }
     }
 
-    pub(super) fn list(&self, request: &Request) -> Result<Members, Fault> {
+    pub(super) fn list(&self, era: Era, request: &Request) -> Result<Members, Fault> {
         let catalog = self.catalog();
         let (name, entries): (&str, Vec<Value>) = match request.method.as_str() {
-            "tools/list" => ("tools", each(&catalog.tools, |tool| tool.listing())),
+            "tools/list" => (
+                "tools",
+                each(&catalog.tools, |tool| tasks::listing(tool, era)),
+            ),
             "prompts/list" => ("prompts", each(&catalog.prompts, |prompt| prompt.listing())),
             "resources/list" => (
                 "resources",
@@ -116,6 +128,7 @@ impl Server {
             "tools/call" => {
                 let tool = catalog.tools.get(&name);
                 let tool = tool.ok_or_else(|| unknown("tool", &name))?;
+                tasks::check(&**tool, &context)?;
                 tool.call(arguments, &context).await?
             }
             "prompts/get" => {
@@ -146,6 +159,19 @@ impl Server {
                 "this needs an answer of the user, which this revision does not support",
             )),
         }
+    }
+
+    /// A method of tasks, where there are some.
+    pub(super) async fn task(
+        self: &Arc<Self>,
+        era: Era,
+        request: Request,
+        peer: &Peer,
+    ) -> Result<Members, Fault> {
+        let context = Context::new(self, era, request, peer);
+        let none = || Fault::method_not_found(&context.method);
+        let tasks = self.catalog().tasks.clone().ok_or_else(none)?;
+        tasks.answer(&context).await.ok_or_else(none)?
     }
 
     pub(super) async fn complete(&self, request: &Request) -> Result<Members, Fault> {
@@ -208,7 +234,7 @@ pub(super) fn set_level(request: &Request, session: &Session) -> Result<Members,
 }
 
 /// What the methods of both eras do.
-fn capabilities() -> Value {
+fn usual_capabilities() -> Value {
     json!({
         "tools": { "listChanged": true },
         "resources": { "subscribe": true, "listChanged": true },
