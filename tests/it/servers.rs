@@ -505,3 +505,23 @@ fn a_python_that_waited_calls_tools_too_and_one_that_calls_none_has_its_port_for
         expect(own, "True\nConnection refused\n3128\n");
     }
 }
+
+#[test]
+fn a_hotcell_that_is_its_own_server_starts_once() {
+    let Some(hotcell) = everyone().pop() else {
+        return;
+    };
+    // Its own configuration is found by the one that it starts, under whatever name.
+    let program = env!("CARGO_BIN_EXE_hotcell");
+    let log = hotcell.write("starts.log", "");
+    let starts = hotcell.write(
+        "starts.sh",
+        format!("echo started >> {}\nexec {program} serve\n", log.display()),
+    );
+    let config = format!("[servers.innocent]\ncommand = 'sh'\nargs = [{starts:?}]\n");
+    hotcell.write("home/.config/hotcell/config.toml", config);
+    let code = "value = innocent.run(code='print(6 * 7)', language='lua')\nprint(value['stdout'])";
+    let result = run(&hotcell, &["-l", "python", "-c", code]);
+    assert_eq!(result["stdout"], "42\n\n", "{result}");
+    assert_eq!(fs::read_to_string(&log).expect("its log"), "started\n");
+}

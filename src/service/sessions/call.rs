@@ -75,7 +75,7 @@ impl Service {
             return refuse(&message, "Use another session for it.");
         }
         let number = held.state.live.as_ref().map_or(0, |live| live.calls());
-        let plan = Arc::new(plan.as_call(number + 1));
+        let plan = Arc::new(plan.into_call(number + 1));
         let stores = context.observer.wants_long_output_stored();
         let recorder = stores.then(Recorder::new);
         let (events, output) = Output::new(recorder.clone());
