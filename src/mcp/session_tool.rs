@@ -28,14 +28,13 @@ impl Tool for SessionTool {
         json!({
             "name": "session",
             "title": "Sessions",
-            "description": "The sessions of `run`. checkpoint without `checkpoint`: before each later call, for undo",
+            "description": "Sessions of `run`. checkpoint without `to`: before each call, for undo",
             "inputSchema": {
                 "type": "object",
                 "properties": {
-                    "action": { "enum": ACTIONS },
+                    "action": { "type": "string", "enum": ACTIONS },
                     "name": { "type": "string" },
-                    "checkpoint": { "type": "string" },
-                    "to": { "type": "string", "description": "fork's name" },
+                    "to": { "type": "string" },
                 },
                 "required": ["action"],
             },
@@ -78,8 +77,8 @@ impl SessionTool {
         }
         let name = word("name").ok_or("`name` says which session");
         // A checkpoint is called as a session may be.
-        let checkpoint = word("checkpoint").map(parse).transpose()?;
-        let checkpoint = checkpoint.map(|name| name.to_string());
+        let to = word("to").map(parse).transpose()?;
+        let checkpoint = to.as_ref().map(ToString::to_string);
         let action = match action {
             "close" => {
                 let name = parse(name?)?;
@@ -93,11 +92,11 @@ impl SessionTool {
             }
             "checkpoint" => SessionAction::Checkpoint(checkpoint),
             "restore" => {
-                let which = checkpoint.ok_or("`checkpoint` says which one to restore")?;
+                let which = checkpoint.ok_or("`to` says which checkpoint to restore")?;
                 SessionAction::Restore(which)
             }
             "undo" => SessionAction::Undo,
-            "fork" => SessionAction::Fork(parse(word("to").ok_or("`to` names the new session")?)?),
+            "fork" => SessionAction::Fork(to.ok_or("`to` names the new session")?),
             "diff" => SessionAction::Diff(checkpoint),
             _ => return Err(format!("`action` must be one of {}", ACTIONS.join(", "))),
         };

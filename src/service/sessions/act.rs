@@ -145,7 +145,7 @@ impl Held {
         };
         done.map_err(|error| match error {
             BranchError::NothingToUndo => format!(
-                "{error}: `checkpoint` without `checkpoint` keeps the session before each call from then on"
+                "{error}: the action `checkpoint` without `to` keeps the session before each call from then on"
             ),
             error => error.to_string(),
         })

@@ -76,12 +76,12 @@ fn a_checkpoint_is_restored_as_often_as_it_is_wanted() {
     for hotcell in everyone() {
         let mut client = serve(&hotcell, &[]);
         call(&mut client, "x = 1\nopen('f', 'w').write('one')");
-        let kept = act(&mut client, "checkpoint", json!({ "checkpoint": "a" }));
+        let kept = act(&mut client, "checkpoint", json!({ "to": "a" }));
         assert_eq!(kept, json!({ "checkpoint": "a" }));
         for _ in 0..2 {
             let change = "x += 1\nopen('f', 'a').write('two')\nopen('g', 'w').write('new')\nx";
             assert_eq!(value(&call(&mut client, change)), "2");
-            let restored = act(&mut client, "restore", json!({ "checkpoint": "a" }));
+            let restored = act(&mut client, "restore", json!({ "to": "a" }));
             assert_eq!(restored, json!({ "restored": "a" }));
         }
         let look = "import os\nx, open('f').read(), os.path.exists('g')";
@@ -90,13 +90,9 @@ fn a_checkpoint_is_restored_as_often_as_it_is_wanted() {
             (value(&facts), note(&facts)),
             ("(1, 'one', False)", String::new())
         );
-        let missing = act(&mut client, "restore", json!({ "checkpoint": "b" }));
+        let missing = act(&mut client, "restore", json!({ "to": "b" }));
         assert_eq!(missing, json!({ "error": "there is no checkpoint `b`" }));
-        let missing = act(
-            &mut client,
-            "restore",
-            json!({ "checkpoint": "a", "name": "z" }),
-        );
+        let missing = act(&mut client, "restore", json!({ "to": "a", "name": "z" }));
         assert_eq!(missing, json!({ "error": "there is no session `z`" }));
     }
 }
@@ -159,7 +155,7 @@ fn a_call_and_a_diff_say_what_is_different_in_the_files() {
         facts["files"][0].get("diff").is_none(),
         "a new file has none: {facts}"
     );
-    act(&mut client, "checkpoint", json!({ "checkpoint": "begun" }));
+    act(&mut client, "checkpoint", json!({ "to": "begun" }));
     let change = "import os\nopen('a', 'w').write('1\\n2!\\n3\\n')\nos.remove('b')\nopen('c', 'ab').write(b'\\0')\nopen('d', 'w').write('d')";
     let result = client.run(json!({ "session": "s", "language": "python", "code": change }));
     let facts = &result["structuredContent"];
@@ -174,7 +170,7 @@ fn a_call_and_a_diff_say_what_is_different_in_the_files() {
         text.contains(diff) && text.contains("[deleted b]"),
         "{text}"
     );
-    let since = act(&mut client, "diff", json!({ "checkpoint": "begun" }));
+    let since = act(&mut client, "diff", json!({ "to": "begun" }));
     let expected = json!({ "files": [
         { "name": "a", "change": "changed", "diff": diff },
         { "name": "b", "change": "deleted" },
@@ -182,9 +178,9 @@ fn a_call_and_a_diff_say_what_is_different_in_the_files() {
         { "name": "d", "change": "new" },
     ] });
     assert_eq!(since, expected);
-    act(&mut client, "restore", json!({ "checkpoint": "begun" }));
+    act(&mut client, "restore", json!({ "to": "begun" }));
     assert_eq!(
-        act(&mut client, "diff", json!({ "checkpoint": "begun" })),
+        act(&mut client, "diff", json!({ "to": "begun" })),
         json!({ "files": [] })
     );
     let all = act(&mut client, "diff", json!({}));
@@ -316,19 +312,11 @@ fn copies_are_bounded_and_nothing_is_left_of_them() {
         let mut client = serve(&hotcell, &[]);
         call(&mut client, "x = 1\nopen('f', 'w').write('f')");
         for n in 0..8 {
-            let kept = act(
-                &mut client,
-                "checkpoint",
-                json!({ "checkpoint": n.to_string() }),
-            );
+            let kept = act(&mut client, "checkpoint", json!({ "to": n.to_string() }));
             assert_eq!(kept, json!({ "checkpoint": n.to_string() }));
         }
         for more in ["checkpoint", "fork"] {
-            let refused = act(
-                &mut client,
-                more,
-                json!({ "checkpoint": "more", "to": "more" }),
-            );
+            let refused = act(&mut client, more, json!({ "to": "more" }));
             let error = refused["error"].as_str().unwrap();
             assert!(error.contains("8 copies"), "{error}");
         }
@@ -365,7 +353,7 @@ fn a_branch_that_meddles_with_another_harms_its_own_family_alone() {
             call_with(&mut client, other);
             call_in(&mut client, "t", &attack);
             for action in ["checkpoint", "fork", "restore", "undo"] {
-                let more = json!({ "name": "t", "checkpoint": "c", "to": "u" });
+                let more = json!({ "name": "t", "to": "u" });
                 let _ = act(&mut client, action, more);
             }
             for session in ["s", "t", "u"] {
@@ -388,7 +376,7 @@ fn of_a_runtime_that_cannot_be_copied_the_files_come_along_and_the_answer_says_s
     let begin =
         "const fs = require('fs'); fs.mkdirSync('d'); fs.writeFileSync('d/f', 'one'); x = 1";
     assert_eq!(call_with(&mut client, script("s", begin))["status"], "ok");
-    let kept = act(&mut client, "checkpoint", json!({ "checkpoint": "a" }));
+    let kept = act(&mut client, "checkpoint", json!({ "to": "a" }));
     assert!(
         kept["note"].as_str().unwrap().contains("only the files"),
         "{kept}"
@@ -403,10 +391,10 @@ fn of_a_runtime_that_cannot_be_copied_the_files_come_along_and_the_answer_says_s
     assert_eq!(call_with(&mut client, script("s", change))["value"], "1");
     let look =
         json!({ "session": "t", "code": "require('fs').readFileSync('d/f', 'utf8') + typeof x" });
-    assert_eq!(call_with(&mut client, look)["value"], "oneundefined");
-    act(&mut client, "restore", json!({ "checkpoint": "a" }));
+    assert_eq!(call_with(&mut client, look)["value"], "'oneundefined'");
+    act(&mut client, "restore", json!({ "to": "a" }));
     let look = json!({ "code": "require('fs').readFileSync('d/f', 'utf8') + typeof x" });
-    assert_eq!(call_with(&mut client, look)["value"], "oneundefined");
+    assert_eq!(call_with(&mut client, look)["value"], "'oneundefined'");
     let refused = act(&mut client, "undo", json!({}));
     assert!(
         refused["error"]
