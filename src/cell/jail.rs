@@ -3,6 +3,7 @@
 //! Owns the [`Host`], one [`Jail`] for each view that cells have been shown, and the warm pools. What a program is, or who wants it, is
 //! not known here.
 
+mod branches;
 mod prestarted;
 mod running;
 mod setup;

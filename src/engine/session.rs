@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
 
@@ -14,7 +15,10 @@ use crate::egress::{self, EgressProxy};
 use crate::language::LanguageId;
 use crate::plan::RunPlan;
 use crate::request::{InputFile, Network};
-use crate::run::{Call, Life, Session, Stdin, Surface};
+use crate::run::{Branch, BranchError, Call, Life, Mark, Session, Snapshot, Stdin, Surface};
+
+/// The files of a session whose runtime cannot copy itself are held in memory, and are not more than this.
+const MOST_FILES_KEPT: u64 = 64 << 20;
 
 /// What an expression came to: JSON if it is that, else text.
 fn value(text: String) -> Value {
@@ -23,39 +27,108 @@ fn value(text: String) -> Value {
 
 /// A session with what was granted to its first call, which holds for all of them.
 pub struct LiveSession {
-    session: Session,
+    branch: Branch,
     pub language: LanguageId,
+    /// How many calls it has had.
+    pub calls: u64,
+    /// Of the newest call of it and of all sessions that were forked off it: their files are in one folder.
+    numbers: Arc<AtomicU64>,
+    /// Whether its runtime can copy itself.
+    forks: bool,
+    /// Whether it is kept as it is after each call.
+    pub keeps_undo: bool,
     network: Option<Network>,
     servers: Vec<String>,
     proxy: Option<Arc<EgressProxy>>,
     /// What the answer before said of its network.
     reported: egress::Report,
-    /// The trees of the packages that it has.
-    packages: Vec<String>,
+    /// The trees of the packages that it has, and the call that each came with.
+    packages: Vec<(String, u64)>,
 }
 
 /// One call, and the session if there is one already.
 pub struct SessionCall<'a> {
     /// None before the first call, and after one that it did not survive.
     pub live: &'a mut Option<LiveSession>,
+    pub number: u64,
     pub plan: &'a RunPlan,
     pub surface: Surface,
 }
 
 impl LiveSession {
-    /// How many calls it has had.
-    pub fn calls(&self) -> u64 {
-        self.session.calls()
+    /// The number of the next call. That of the first is 1.
+    pub fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Bytes that it uses now.
-    pub fn memory(&self) -> u64 {
-        self.session.memory()
+    /// Bytes that its sandbox uses now, if nothing runs there.
+    pub fn memory(&self) -> Option<u64> {
+        self.branch.memory()
     }
 
     /// Has it use no processor until the next call.
     pub fn freeze(&mut self) {
-        self.session.freeze();
+        self.branch.freeze();
+    }
+
+    /// Whether it can be copied with its variables, or with its files alone.
+    pub async fn can_fork(&self) -> bool {
+        self.forks && self.branch.can_be_copied().await
+    }
+
+    /// Another session, which begins as this one is.
+    pub async fn fork(&self) -> Result<Self, BranchError> {
+        Ok(Self {
+            branch: self.branch.fork().await?,
+            language: self.language.clone(),
+            calls: self.calls,
+            numbers: self.numbers.clone(),
+            forks: self.forks,
+            keeps_undo: false,
+            network: self.network.clone(),
+            servers: self.servers.clone(),
+            proxy: self.proxy.clone(),
+            reported: self.reported.clone(),
+            packages: self.packages.clone(),
+        })
+    }
+
+    /// Keeps it as it is now: under a name, or from now on before each call.
+    pub async fn keep(&mut self, mark: Mark) -> Result<(), BranchError> {
+        self.keeps_undo |= mark == Mark::Undo;
+        self.branch.keep(mark).await
+    }
+
+    /// Goes back to what was kept.
+    pub async fn go_back(&mut self, mark: &Mark) -> Result<(), BranchError> {
+        self.calls = self.branch.go_back(mark).await?;
+        self.packages.retain(|(_, call)| *call <= self.calls);
+        Ok(())
+    }
+
+    /// Keeps what it is after a call, if that was asked for.
+    pub async fn after_call(&self) -> Result<(), BranchError> {
+        self.branch.after_call().await
+    }
+
+    /// Whether nothing is left of it: it may share a sandbox with others, whose end is its own.
+    pub fn is_over(&self) -> bool {
+        self.branch.is_over()
+    }
+
+    /// What is known of its files now.
+    pub async fn snapshot(&self) -> Result<Snapshot, BranchError> {
+        self.branch.snapshot().await
+    }
+
+    /// What was known of its files at a checkpoint.
+    pub async fn snapshot_at(&self, checkpoint: &str) -> Result<Snapshot, BranchError> {
+        self.branch.snapshot_at(checkpoint).await
+    }
+
+    /// Its files.
+    pub async fn files(&self) -> Result<Vec<InputFile>, BranchError> {
+        self.branch.files(MOST_FILES_KEPT).await
     }
 
     /// What a later call asks for that only the first can have, if anything.
@@ -78,6 +151,7 @@ impl Engine {
     ) -> Result<(RunResult, Life), StartError> {
         let SessionCall {
             live,
+            number,
             plan,
             surface,
         } = call;
@@ -98,6 +172,7 @@ impl Engine {
             return Err(crate::cell::CellError::Lost.into());
         };
         let call = Call {
+            number,
             code: plan.code(),
             prelude: &prelude,
             files,
@@ -109,7 +184,8 @@ impl Engine {
             output_limit: plan.launch.output_limit,
             events: surface.events,
         };
-        let mut called = session.session.call(call, cancelled).await?;
+        let mut called = session.branch.call(call, cancelled).await?;
+        session.calls = called.calls;
         let mut shown = Shown::read(called.ended.shown.take());
         shown.value = called.value.map(value);
         let result = RunResult {
@@ -119,8 +195,10 @@ impl Engine {
             shown,
             ..RunResult::new(plan, called.ended)
         };
-        if called.life == Life::Over {
-            *live = None;
+        match called.life {
+            Life::Over => *live = None,
+            Life::Restored(_) => session.packages.retain(|(_, call)| *call <= session.calls),
+            Life::Kept | Life::Interrupted => {}
         }
         Ok((result, called.life))
     }
@@ -139,13 +217,17 @@ impl Engine {
             Session::start(provider, &launch, surface.requirement, &surface.caller).await?;
         let packages = furnished.packages.iter();
         Ok(LiveSession {
-            session,
+            branch: Branch::of(session),
             language: plan.language.clone(),
+            calls: 0,
+            numbers: Arc::new(AtomicU64::new(1)),
+            keeps_undo: false,
+            forks: plan.session.as_ref().is_some_and(|session| session.forks),
             network: plan.egress.as_ref().map(|egress| egress.network.clone()),
             servers: plan.servers.clone(),
             proxy,
             reported: egress::Report::default(),
-            packages: packages.map(|it| it.set.tree.clone()).collect(),
+            packages: packages.map(|it| (it.set.tree.clone(), 1)).collect(),
         })
     }
 }
@@ -168,7 +250,8 @@ impl LiveSession {
         let (Some(packages), Some(installed)) = (&plan.packages, &furnished.packages) else {
             return Ok((String::new(), files));
         };
-        if self.packages.contains(&installed.set.tree) {
+        let has = |tree: &String| self.packages.iter().any(|(own, _)| own == tree);
+        if has(&installed.set.tree) {
             return Ok((String::new(), files));
         }
         let (prelude, links) = plan.later_packages(packages, &installed.set);
@@ -177,7 +260,8 @@ impl LiveSession {
             return Err(StartError::SessionPackages);
         }
         files.extend(links);
-        self.packages.push(installed.set.tree.clone());
+        let call = self.calls + 1;
+        self.packages.push((installed.set.tree.clone(), call));
         Ok((prelude, files))
     }
 }

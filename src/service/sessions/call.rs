@@ -12,25 +12,29 @@ use crate::error_kind::ErrorKind;
 use crate::output::RunOutput;
 use crate::plan::RunPlan;
 use crate::request::{RunRequest, SessionName};
-use crate::run::{Life, Stdin, Surface};
+use crate::run::{Life, Mark, Stdin, Surface};
 use crate::service::Service;
 use crate::service::long_output::Recorder;
 use crate::service::observer::{Observer, Output};
 use crate::service::queue::{Turn, Waiting};
 use crate::service::run::{Ran, RunContext};
 
+/// Why a session has nothing of before.
+const ENDED: &str = "its interpreter ended";
+
 /// A call that has its session for itself. When it is dropped the next one has.
-struct Held {
-    sessions: Arc<Sessions>,
-    key: Key,
-    entry: Arc<Entry>,
-    state: OwnedMutexGuard<State>,
+pub(super) struct Held {
+    pub sessions: Arc<Sessions>,
+    pub key: Key,
+    pub entry: Arc<Entry>,
+    pub state: OwnedMutexGuard<State>,
 }
 
 /// What is left to do when a call is planned. It goes on without its caller, who may leave.
 struct Ready {
     held: Held,
     turn: Turn,
+    number: u64,
     plan: Arc<RunPlan>,
     surface: Surface,
 }
@@ -74,8 +78,9 @@ impl Service {
         if let Some(message) = held.mismatch(&plan, servers.as_deref()) {
             return refuse(&message, "Use another session for it.");
         }
-        let number = held.state.live.as_ref().map_or(0, |live| live.calls());
-        let plan = Arc::new(plan.into_call(number + 1));
+        let live = held.state.live.as_ref();
+        let number = live.map_or(1, |live| live.next_number());
+        let plan = Arc::new(held.with_files(plan.into_call(number)));
         let stores = context.observer.wants_long_output_stored();
         let recorder = stores.then(Recorder::new);
         let (events, output) = Output::new(recorder.clone());
@@ -88,6 +93,7 @@ impl Service {
         let ready = Ready {
             held,
             turn,
+            number,
             plan: plan.clone(),
             surface,
         };
@@ -134,12 +140,14 @@ impl Service {
             };
             // It may have been closed meanwhile.
             if self.sessions.holds(&key, &entry) {
-                return Ok(Held {
+                let mut held = Held {
                     sessions: self.sessions.clone(),
                     key,
                     entry,
                     state,
-                });
+                };
+                held.notice_end();
+                return Ok(held);
             }
         }
     }
@@ -174,6 +182,7 @@ impl Service {
         let Ready {
             mut held,
             turn,
+            number,
             plan,
             surface,
         } = ready;
@@ -187,15 +196,20 @@ impl Service {
         };
         let call = SessionCall {
             live: &mut held.state.live,
+            number,
             plan: &plan,
             surface,
         };
         let ran = self.engine().run_in_session(call, stopped).await;
-        let life = ran.as_ref().ok().map(|(_, life)| *life);
+        let life = ran.as_ref().ok().map(|(_, life)| life.clone());
         if life == Some(Life::Over) {
-            held.state.lost = Some("its interpreter ended".to_owned());
+            held.state.lost = Some(ENDED.to_owned());
         }
-        drop((held, turn));
+        if held.state.live.is_some() {
+            held.state.begin = None;
+        }
+        drop(turn);
+        held.keep_for_undo();
         (ran.map(|(result, _)| result), note(life, anew))
     }
 }
@@ -203,16 +217,28 @@ impl Service {
 /// What a caller should know of the session after a call.
 fn note(life: Option<Life>, anew: Option<String>) -> Option<String> {
     let ended = match life {
-        Some(Life::Interrupted) => Some("the call was interrupted; the session keeps what it has"),
+        Some(Life::Interrupted) => {
+            Some("the call was interrupted; the session keeps what it has".to_owned())
+        }
         Some(Life::Over) => Some(
-            "the session has ended: its variables and files are lost, and the next call starts it anew",
+            "the session has ended: its variables and files are lost, and the next call starts it anew"
+                .to_owned(),
         ),
+        Some(Life::Restored(mark)) => {
+            let when = match mark {
+                Mark::Checkpoint(name) => format!("at the checkpoint `{name}`"),
+                Mark::Undo => "before this call".to_owned(),
+            };
+            Some(format!(
+                "the interpreter has ended: the session is as it was {when}, and what came later is lost"
+            ))
+        }
         Some(Life::Kept) | None => None,
     };
     let anew = anew.map(|why| {
         format!("the session was started anew, because {why}: what it held before is lost")
     });
-    let notes = [anew, ended.map(str::to_owned)];
+    let notes = [anew, ended];
     let notes: Vec<String> = notes.into_iter().flatten().collect();
     (!notes.is_empty()).then(|| notes.join("; "))
 }
@@ -228,14 +254,45 @@ impl Drop for Held {
 }
 
 impl Held {
+    /// What shares a sandbox with it may have ended that.
+    pub fn notice_end(&mut self) {
+        let State { live, lost, .. } = &mut *self.state;
+        if live.take_if(|live| live.is_over()).is_some() {
+            *lost = Some(ENDED.to_owned());
+        }
+    }
+
+    /// Lets go of the session, once it is kept as it is now if that was asked for. The answer does not wait for it.
+    fn keep_for_undo(self) {
+        let live = self.state.live.as_ref();
+        if live.is_some_and(|live| live.keeps_undo) {
+            tokio::spawn(async move {
+                if let Some(live) = &self.state.live {
+                    // Without it there is nothing to undo.
+                    let _ = live.after_call().await;
+                }
+            });
+        }
+    }
+
     /// A call that names no language is in its session's.
     fn with_language(&self, request: RunRequest) -> RunRequest {
-        match &self.state.live {
-            Some(live) if request.asked_language().is_none() => {
-                request.language(live.language.as_str())
-            }
+        let State { live, begin, .. } = &*self.state;
+        let live = live.as_ref().map(|live| &live.language);
+        match live.or(begin.as_ref().map(|begin| &begin.language)) {
+            Some(own) if request.asked_language().is_none() => request.language(own.as_str()),
             _ => request,
         }
+    }
+
+    /// The first call of a session that begins with files has them, but for those that it brings itself.
+    fn with_files(&self, mut plan: RunPlan) -> RunPlan {
+        if let (None, Some(begin)) = (&self.state.live, &self.state.begin) {
+            let files = begin.files.iter().cloned();
+            let after_source = plan.launch.files.len().min(1);
+            plan.launch.files.splice(after_source..after_source, files);
+        }
+        plan
     }
 
     /// What a call asks for that its session cannot do, if anything.
