@@ -17,6 +17,7 @@ use crate::service::Service;
 use crate::service::long_output::Recorder;
 use crate::service::observer::{Observer, Output};
 use crate::service::queue::{Turn, Waiting};
+use crate::service::recording::Recording;
 use crate::service::run::{Ran, RunContext};
 
 /// Why a session has nothing of before.
@@ -48,6 +49,7 @@ impl Service {
         name: &SessionName,
         request: RunRequest,
         context: RunContext<O, impl Future<Output = ()>>,
+        recording: &mut Recording,
     ) -> Ran<O::Heard> {
         if !request.asked_args().is_empty() || matches!(context.stdin, Stdin::Stream(_)) {
             return refuse(
@@ -81,6 +83,7 @@ impl Service {
         let live = held.state.live.as_ref();
         let number = live.map_or(1, |live| live.next_number());
         let plan = Arc::new(held.with_files(plan.into_call(number)));
+        recording.planned(&plan);
         let stores = context.observer.wants_long_output_stored();
         let recorder = stores.then(Recorder::new);
         let (events, output) = Output::new(recorder.clone());
@@ -109,13 +112,15 @@ impl Service {
                 if stores {
                     self.draw(&mut result).await;
                 }
-                self.output_of(&plan, result, &context.caller)
+                self.output_of(&plan, result, (&context.caller, &recording.id))
             }
             Err(error) => RunOutput::of_start_error(&plan, &error),
         };
         let streams = [output.stdout(), output.stderr()];
+        let owner = (&context.caller, &*recording.id);
         Ran {
-            long: self.store_long(&context.caller, streams, candidates),
+            id: String::new(),
+            long: self.store_long(owner, streams, candidates),
             output: output
                 .with_version(version)
                 .in_session(name.to_string(), note),
