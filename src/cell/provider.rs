@@ -12,7 +12,9 @@ use std::pin::Pin;
 use jail::cgroup::Usage;
 use jail::{Exit, View};
 
-use super::{CellError, Changes, Channel, Isolation, Launch, Requirement, Streams, WantedChanges};
+use super::{
+    CellError, Changes, Channel, Isolation, Launch, Requirement, Streams, WantedChanges, Workspace,
+};
 use crate::caller::Caller;
 use crate::request::{CellPath, InputFile};
 
@@ -77,6 +79,9 @@ pub trait Cell: Send + Sync {
         placed: &'a [InputFile],
         wanted: &'a WantedChanges,
     ) -> Boxed<'a, io::Result<Changes>>;
+
+    /// Its workspace, to be held as long as somebody wants; none if the launch had no use for it.
+    fn workspace(&self) -> Option<Workspace>;
 
     /// The socket that listens at the launch's loopback port; once.
     fn take_listener(&mut self) -> Option<OwnedFd>;

@@ -5,7 +5,9 @@
 //! kind, and as root it acts with the cell's own file ids, so that not even a
 //! mistake here could reach what the cell could not.
 
+mod carry;
 mod fifo;
+mod handle;
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -21,7 +23,9 @@ use rustix::io::Errno;
 use crate::hint::Hint;
 use crate::request::{CellPath, FileSource, InputFile};
 
+pub use carry::Carried;
 pub use fifo::make_channel;
+pub use handle::Workspace;
 
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {

@@ -25,6 +25,9 @@ impl RunPlan {
         if let (Some(engine), Some(word)) = (engine, launch.argv.get_mut(1)) {
             *word = engine;
         }
+        if let Some(wanted) = &mut launch.changes {
+            wanted.except = self.not_the_sessions();
+        }
         let limits = kept(launch.limits.clone());
         launch.limits(limits).channel()
     }
@@ -38,6 +41,14 @@ impl RunPlan {
         self.failure = self.failure.for_file(&format!("{folder}/{name}"));
         self.source = CellPath::parse(&name).unwrap_or(self.source);
         self
+    }
+
+    /// What is at the top of its workspace and none of its session's.
+    pub fn not_the_sessions(&self) -> Vec<CellPath> {
+        let wanted = self.launch.changes.iter();
+        let links = self.packages.iter().flat_map(|it| it.how.links.keys());
+        let own = wanted.flat_map(|wanted| &wanted.except).chain(links);
+        own.cloned().collect()
     }
 
     /// The text of the program.

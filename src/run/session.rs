@@ -18,7 +18,8 @@ use super::watch::Watch;
 use super::{Ended, fetch_shown, serve};
 use crate::caller::Caller;
 use crate::cell::{
-    Cell, CellError, Changes, Launch, Limits, Provider, Requirement, Start, WantedChanges,
+    Carried, Cell, CellError, Changes, Launch, Limits, Provider, Requirement, Start, WantedChanges,
+    Workspace,
 };
 use crate::loopback::Serving;
 use crate::request::{CellPath, InputFile};
@@ -30,6 +31,8 @@ use source::{Source, Taking};
 
 /// Where the worker finds the input of a call, below the workspace.
 const STDIN: &str = ".home/.hotcell/stdin";
+/// How long a worker may take to start. Far above what it takes.
+const START: Duration = Duration::from_secs(20);
 
 /// A program that takes calls. Dropping it ends its cell.
 pub struct Session {
@@ -51,6 +54,8 @@ pub struct Session {
 
 /// One program for a session to run.
 pub struct Call<'a> {
+    /// Larger than that of any call before.
+    pub number: u64,
     pub code: &'a [u8],
     /// What the worker runs before it, for us.
     pub prelude: &'a str,
@@ -61,6 +66,22 @@ pub struct Call<'a> {
     pub timeout: Duration,
     pub output_limit: u64,
     pub events: mpsc::Sender<OutputEvent>,
+}
+
+impl Call<'_> {
+    /// Does nothing: its answer says that the worker is ready.
+    fn empty(number: u64) -> Self {
+        Self {
+            number,
+            code: b"\n",
+            prelude: "",
+            files: Vec::new(),
+            stdin: Vec::new(),
+            timeout: START,
+            output_limit: u64::MAX,
+            events: mpsc::channel(1).0,
+        }
+    }
 }
 
 /// A call that has ended.
@@ -114,9 +135,33 @@ impl Session {
         })
     }
 
-    /// How many calls it has been sent.
-    pub fn calls(&self) -> u64 {
-        self.line.number
+    /// Its files, also when it has ended.
+    pub fn workspace(&self) -> Option<Workspace> {
+        let except = self.wanted.iter().flat_map(|wanted| wanted.except.clone());
+        Some(self.cell.workspace()?.except(except))
+    }
+
+    /// Gives it the files of another workspace in place of its own, before the call of this number.
+    pub async fn bring(&mut self, from: &Workspace, number: u64) -> Result<Carried, CellError> {
+        // A worker removes its own files when it starts, and would miss them.
+        if self.line.number == 0 {
+            let call = Call::empty(number.saturating_sub(1).max(1));
+            let called = self.call(call, std::future::pending()).await?;
+            if called.life != Life::Kept {
+                return Err(CellError::Lost);
+            }
+        }
+        let (own, from) = (self.workspace().ok_or(CellError::Lost)?, from.clone());
+        let carried = tokio::task::spawn_blocking(move || own.carry(&from)).await;
+        let mut carried = carried.map_err(|_| CellError::Lost)?;
+        if let Some(wanted) = &mut self.wanted {
+            wanted.known.extend(carried.files.drain(..));
+        }
+        Ok(carried)
+    }
+
+    pub fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     pub fn memory(&self) -> u64 {
@@ -147,7 +192,9 @@ impl Session {
         if !call.files.is_empty() {
             self.cell.place(&call.files).await?;
         }
-        let message = self.line.next_call(call.prelude, call.code, has_input);
+        let message = self
+            .line
+            .next_call((call.number, call.code), call.prelude, has_input);
         let started = Instant::now();
         let taking = Taking {
             ceiling: Ceiling::new(call.output_limit),
@@ -193,6 +240,7 @@ impl Session {
             exported: 0,
             shown: fetch_shown(&*self.cell, self.shown.as_ref()).await,
             changes: self.changes().await,
+            workspace: None,
         };
         Ok(Called { ended, value, life })
     }

@@ -19,6 +19,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ use rquickjs::{
 };
 
 use self::fetch::Requests;
+use super::session::INTERRUPTED;
 use super::{Failed, Program, ours};
 use crate::script::{self, Broken, Dialect, Places, Script};
 
@@ -54,6 +56,8 @@ pub struct Files {
     first: RefCell<Option<Script>>,
     /// Of every file that was rewritten or wrapped.
     places: RefCell<HashMap<String, Written>>,
+    /// Set when the call that runs shall stop, in a session.
+    stop: Option<&'static AtomicBool>,
     /// What the packages in a folder say of themselves.
     manifests: RefCell<HashMap<PathBuf, Option<Rc<serde_json::Value>>>>,
 }
@@ -138,6 +142,9 @@ fn in_world(
         modules::Modules(files.clone()),
     );
     runtime.set_host_promise_rejection_tracker(Some(Box::new(rejected)));
+    if let Some(stop) = files.stop {
+        runtime.set_interrupt_handler(Some(Box::new(move || stop.load(Ordering::Relaxed))));
+    }
     let context = Context::full(&runtime).map_err(|error| ours(error.to_string()))?;
     context.with(|ctx| {
         let broken =
@@ -182,12 +189,14 @@ fn turn<'js>(world: &World<'_, 'js>, main: Option<Promise<'js>>) -> Result<u8, F
     };
     loop {
         loop {
+            files.go_on()?;
             let ticked: bool = tick
                 .call(())
                 .catch(ctx)
                 .map_err(|error| thrown(control, error, files))?;
             let mut worked = false;
             while ctx.execute_pending_job() {
+                files.go_on()?;
                 worked = true;
             }
             if !ticked && !worked {
@@ -206,7 +215,7 @@ fn turn<'js>(world: &World<'_, 'js>, main: Option<Promise<'js>>) -> Result<u8, F
             .catch(ctx)
             .map_err(|error| thrown(control, error, files))?;
         if requests.are_pending() {
-            if let Some(arrived) = requests.next(wait) {
+            if let Some(arrived) = requests.next(files.at_most(wait)) {
                 let delivered = arrived.deliver(ctx, control).catch(ctx);
                 delivered.map_err(|error| thrown(control, error, files))?;
             }
@@ -216,7 +225,7 @@ fn turn<'js>(world: &World<'_, 'js>, main: Option<Promise<'js>>) -> Result<u8, F
             break;
         }
         if wait > 0.0 {
-            thread::sleep(Duration::from_secs_f64(wait / 1000.0));
+            thread::sleep(Duration::from_secs_f64(files.at_most(wait) / 1000.0));
         }
     }
     let pending = main.is_some_and(|main| main.state() == rquickjs::promise::PromiseState::Pending);
@@ -246,13 +255,48 @@ fn rejected<'js>(ctx: Ctx<'js>, promise: Value<'js>, reason: Value<'js>, is_hand
     drop(told);
 }
 
+/// How often a session looks while it waits whether it shall stop, in milliseconds.
+const LOOK: f64 = 50.0;
+
 impl Files {
+    /// An error if the call that runs shall stop.
+    fn go_on(&self) -> Result<(), Failed> {
+        match self.stop {
+            Some(stop) if stop.load(Ordering::Relaxed) => Err(Failed {
+                code: INTERRUPTED,
+                message: "Interrupted".to_owned(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same for a session whose calls stop when this is set.
+    fn stoppable(self, stop: &'static AtomicBool) -> Self {
+        let stop = Some(stop);
+        Self { stop, ..self }
+    }
+
+    /// The next call may run.
+    fn take_up(&self) {
+        self.stop
+            .inspect(|stop| stop.store(false, Ordering::Relaxed));
+    }
+
+    /// How long to wait at once; below 0 is for ever.
+    fn at_most(&self, wait: f64) -> f64 {
+        match self.stop {
+            Some(_) if wait < 0.0 || wait > LOOK => LOOK,
+            _ => wait,
+        }
+    }
+
     fn new(main: PathBuf, dialect: Dialect, first: Option<Script>) -> Self {
         Self {
             main,
             dialect,
             first: RefCell::new(first),
             places: RefCell::default(),
+            stop: None,
             manifests: RefCell::default(),
         }
     }

@@ -13,7 +13,7 @@ use super::setup::{AsyncCell, Started};
 use crate::cell::changes::{Changes, WantedChanges, changes, is_untouched};
 use crate::cell::pool::Refill;
 use crate::cell::workspace::{collect, collect_few, export};
-use crate::cell::{Boxed, Cell, CellError, Channel, Event, Isolation, Streams};
+use crate::cell::{Boxed, Cell, CellError, Channel, Event, Isolation, Streams, Workspace};
 use crate::request::{CellPath, InputFile};
 
 /// About what the first call of a session takes.
@@ -116,6 +116,10 @@ impl Cell for JailCell {
             let look = move |it: OwnedFd| Ok(changes(it.as_fd(), &placed, &wanted));
             self.with_workspace(look).await
         })
+    }
+
+    fn workspace(&self) -> Option<Workspace> {
+        self.cell.workspace()
     }
 
     fn take_listener(&mut self) -> Option<OwnedFd> {

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::prestarted::Prestarted;
 use crate::cell::workspace::{make_channel, place};
-use crate::cell::{CellError, Channel, Isolation, Launch, Requirement, Streams};
+use crate::cell::{CellError, Channel, Isolation, Launch, Requirement, Share, Streams, Workspace};
 use crate::request::{FileSource, InputFile};
 
 /// How long a cell may take to build its walls. Far above what it takes: this
@@ -70,6 +70,19 @@ impl AsyncCell {
                 event => return event,
             }
         }
+    }
+
+    /// Its workspace, to be held as long as somebody wants.
+    pub fn workspace(&self) -> Option<Workspace> {
+        let folder = self.inner.workspace()?.try_clone_to_owned().ok()?;
+        Some(Workspace::new(folder, self.inner.uid()))
+    }
+
+    /// Brings the files of another workspace into its own.
+    async fn carry(&self, from: Workspace) -> Result<(), CellError> {
+        let own = self.workspace().ok_or(CellError::Lost)?;
+        let carried = tokio::task::spawn_blocking(move || own.carry(&from));
+        carried.await.map(drop).map_err(|_| CellError::Lost)
     }
 
     /// Writes files into its workspace.
@@ -183,6 +196,9 @@ impl Program<'_> {
 
     /// Places the launch's files, closes what it has no use for, and sends the start message; whether that could be sent.
     async fn fill(&self, cell: &mut AsyncCell, prelude: &str) -> Result<io::Result<()>, CellError> {
+        if let Some(Share { files: Some(files) }) = &self.launch.share {
+            cell.carry(files.clone()).await?;
+        }
         cell.place(&self.launch.files).await?;
         if self.launch.channel {
             let workspace = cell.inner.workspace().ok_or(CellError::Lost)?;

@@ -48,8 +48,13 @@ impl Line {
     }
 
     /// The next call as it is sent. What was said before it is nothing that anybody waits for.
-    pub fn next_call(&mut self, prelude: &str, code: &[u8], has_input: bool) -> Vec<u8> {
-        self.number += 1;
+    pub fn next_call(
+        &mut self,
+        (number, code): (u64, &[u8]),
+        prelude: &str,
+        has_input: bool,
+    ) -> Vec<u8> {
+        self.number = number;
         self.is_sent = false;
         self.said.clear();
         let mut buffer = [0; 4096];

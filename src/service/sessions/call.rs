@@ -64,6 +64,7 @@ impl Service {
             Err(full) => return Ran::busy(full),
         };
         let servers = request.asked_servers().map(<[String]>::to_vec);
+        let limits = *request.asked_limits();
         let plan = match self.prepare_aside(held.with_language(request)).await {
             Ok(plan) => plan,
             Err(rejected) => {
@@ -71,11 +72,19 @@ impl Service {
                 return RunOutput::of_rejected(&rejected, message).into();
             }
         };
-        if let Some(message) = held.mismatch(&plan, servers.as_deref()) {
+        let live = held.state.live.as_ref();
+        if live.is_some_and(|live| live.lacks(&plan, servers.as_deref())) {
+            let message = format!(
+                "the session `{name}` cannot get other servers: what it may reach was decided by its first call"
+            );
             return refuse(&message, "Use another session for it.");
         }
+        let kept = live.map_or(Vec::new(), |live| live.keeps(&plan, &limits));
         let number = held.state.live.as_ref().map_or(0, |live| live.calls());
-        let plan = Arc::new(plan.as_call(number + 1));
+        let plan = Arc::new(match plan.session {
+            Some(_) => plan.as_call(number + 1),
+            None => plan,
+        });
         let stores = context.observer.wants_long_output_stored();
         let recorder = stores.then(Recorder::new);
         let (events, output) = Output::new(recorder.clone());
@@ -112,7 +121,7 @@ impl Service {
             long: self.store_long(&context.caller, streams, candidates),
             output: output
                 .with_version(version)
-                .in_session(name.to_string(), note),
+                .in_session(name.to_string(), unchanged(&kept).into_iter().chain(note)),
             heard,
         }
     }
@@ -191,30 +200,39 @@ impl Service {
             surface,
         };
         let ran = self.engine().run_in_session(call, stopped).await;
-        let life = ran.as_ref().ok().map(|(_, life)| *life);
-        if life == Some(Life::Over) {
-            held.state.lost = Some("its interpreter ended".to_owned());
-        }
         drop((held, turn));
-        (ran.map(|(result, _)| result), note(life, anew))
+        match ran {
+            Ok(ran) => (Ok(ran.result), note(ran.life, anew, ran.notes)),
+            Err(error) => (Err(error), None),
+        }
     }
 }
 
 /// What a caller should know of the session after a call.
-fn note(life: Option<Life>, anew: Option<String>) -> Option<String> {
-    let ended = match life {
-        Some(Life::Interrupted) => Some("the call was interrupted; the session keeps what it has"),
-        Some(Life::Over) => Some(
-            "the session has ended: its variables and files are lost, and the next call starts it anew",
+fn note(life: Life, anew: Option<String>, mut notes: Vec<String>) -> Option<String> {
+    if let Some(why) = anew {
+        notes.push(format!(
+            "the session was started anew, because {why}: what it held before is lost"
+        ));
+    }
+    notes.extend(match life {
+        Life::Interrupted => {
+            Some("the call was interrupted; the session keeps what it has".to_owned())
+        }
+        Life::Over => Some(
+            "its interpreter has ended: its variables are lost, and its files are kept".to_owned(),
         ),
-        Some(Life::Kept) | None => None,
-    };
-    let anew = anew.map(|why| {
-        format!("the session was started anew, because {why}: what it held before is lost")
+        Life::Kept => None,
     });
-    let notes = [anew, ended.map(str::to_owned)];
-    let notes: Vec<String> = notes.into_iter().flatten().collect();
     (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+/// What a caller should know who asked for something that only the first call decides.
+fn unchanged(kept: &[&str]) -> Option<String> {
+    let all = kept.join(", ");
+    (!kept.is_empty()).then(|| {
+        format!("the session keeps what its first call gave it: {all} of this call had no effect")
+    })
 }
 
 fn refuse<H: Default>(message: &str, hint: &str) -> Ran<H> {
@@ -228,28 +246,14 @@ impl Drop for Held {
 }
 
 impl Held {
-    /// A call that names no language is in its session's.
+    /// A call that names no language is in that of the call before.
     fn with_language(&self, request: RunRequest) -> RunRequest {
-        match &self.state.live {
-            Some(live) if request.asked_language().is_none() => {
-                request.language(live.language.as_str())
+        let live = self.state.live.as_ref();
+        match live.and_then(|live| live.language.as_ref()) {
+            Some(language) if request.asked_language().is_none() => {
+                request.language(language.as_str())
             }
             _ => request,
         }
-    }
-
-    /// What a call asks for that its session cannot do, if anything.
-    fn mismatch(&self, plan: &RunPlan, servers: Option<&[String]>) -> Option<String> {
-        let (live, name) = (self.state.live.as_ref()?, &self.key.1);
-        if live.language != plan.language {
-            let (own, asked) = (&live.language, &plan.language);
-            return Some(format!(
-                "the session `{name}` is in {own}, and cannot run {asked}"
-            ));
-        }
-        let lacked = live.lacks(plan, servers)?;
-        Some(format!(
-            "the session `{name}` cannot get {lacked}: what it may reach was decided by its first call"
-        ))
     }
 }

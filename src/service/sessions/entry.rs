@@ -80,7 +80,7 @@ impl Entry {
         let tending = Handle::try_current();
         let tending = tending.map(|runtime| runtime.spawn(rest(Arc::downgrade(self), idle)));
         let mut seen = self.seen();
-        seen.language = Some(live.language.clone());
+        seen.language = live.language.clone();
         seen.calls = live.calls();
         seen.used = Some(Instant::now());
         seen.tending = tending.ok().map(|tending| tending.abort_handle());
