@@ -24,6 +24,13 @@ fn value(text: String) -> Value {
     serde_json::from_str(&text).unwrap_or(Value::String(text))
 }
 
+/// What a caller should know of files that a call did not have.
+fn not_brought(count: usize) -> Option<String> {
+    (count > 0).then(|| {
+        format!("{count} of the session's files or folders could not be brought to this call; they are kept")
+    })
+}
+
 /// How many languages of one session are kept, each in a cell of its own.
 const MOST_LANGUAGES: usize = 4;
 
@@ -102,10 +109,7 @@ impl Engine {
             }
         };
         match session.bring_files(at).await {
-            Ok(0) => {}
-            Ok(left_out) => notes.push(format!(
-                "{left_out} of the session's files or folders could not be brought along"
-            )),
+            Ok(left_out) => notes.extend(not_brought(left_out)),
             Err(error) => {
                 session.lose(at);
                 return Err(error.into());
@@ -167,15 +171,19 @@ impl Engine {
         }
         plan.launch.share = Some(Share { files });
         let mut result = self.run(&plan, surface, cancelled).await?;
+        let mut notes = Vec::new();
         if let Some(workspace) = result.workspace.take() {
-            let own = plan.not_the_sessions().into_iter();
-            let workspace = workspace.except(own.chain([plan.source.clone()]));
+            notes.extend(not_brought(workspace.left_out()));
+            let workspace = workspace.except(plan.own_files());
             session.files = Some(Files {
                 workspace,
                 of: None,
             });
         }
-        Ok(SessionRan::kept(result))
+        Ok(SessionRan {
+            notes,
+            ..SessionRan::kept(result)
+        })
     }
 
     /// Starts the program that takes the calls of a language.

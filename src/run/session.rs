@@ -4,10 +4,12 @@
 //! nothing else: bounded, parsed, never believed. How its process ends still comes from the kernel.
 
 mod answer;
+mod files;
 mod running;
 mod source;
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
@@ -18,8 +20,7 @@ use super::watch::Watch;
 use super::{Ended, fetch_shown, serve};
 use crate::caller::Caller;
 use crate::cell::{
-    Carried, Cell, CellError, Changes, Launch, Limits, Provider, Requirement, Start, WantedChanges,
-    Workspace,
+    Cell, CellError, Changes, Launch, Limits, Provider, Requirement, Start, WantedChanges,
 };
 use crate::loopback::Serving;
 use crate::request::{CellPath, InputFile};
@@ -31,8 +32,6 @@ use source::{Source, Taking};
 
 /// Where the worker finds the input of a call, below the workspace.
 const STDIN: &str = ".home/.hotcell/stdin";
-/// How long a worker may take to start. Far above what it takes.
-const START: Duration = Duration::from_secs(20);
 
 /// A program that takes calls. Dropping it ends its cell.
 pub struct Session {
@@ -50,6 +49,8 @@ pub struct Session {
     wanted: Option<WantedChanges>,
     /// The folder of what its calls show.
     shown: Option<CellPath>,
+    /// What of the files of another cell could not be brought here.
+    left_out: Vec<PathBuf>,
 }
 
 /// One program for a session to run.
@@ -66,22 +67,6 @@ pub struct Call<'a> {
     pub timeout: Duration,
     pub output_limit: u64,
     pub events: mpsc::Sender<OutputEvent>,
-}
-
-impl Call<'_> {
-    /// Does nothing: its answer says that the worker is ready.
-    fn empty(number: u64) -> Self {
-        Self {
-            number,
-            code: b"\n",
-            prelude: "",
-            files: Vec::new(),
-            stdin: Vec::new(),
-            timeout: START,
-            output_limit: u64::MAX,
-            events: mpsc::channel(1).0,
-        }
-    }
 }
 
 /// A call that has ended.
@@ -132,32 +117,8 @@ impl Session {
             is_frozen: false,
             wanted: launch.changes.clone(),
             shown: launch.shown.clone(),
+            left_out: Vec::new(),
         })
-    }
-
-    /// Its files, also when it has ended.
-    pub fn workspace(&self) -> Option<Workspace> {
-        let except = self.wanted.iter().flat_map(|wanted| wanted.except.clone());
-        Some(self.cell.workspace()?.except(except))
-    }
-
-    /// Gives it the files of another workspace in place of its own, before the call of this number.
-    pub async fn bring(&mut self, from: &Workspace, number: u64) -> Result<Carried, CellError> {
-        // A worker removes its own files when it starts, and would miss them.
-        if self.line.number == 0 {
-            let call = Call::empty(number.saturating_sub(1).max(1));
-            let called = self.call(call, std::future::pending()).await?;
-            if called.life != Life::Kept {
-                return Err(CellError::Lost);
-            }
-        }
-        let (own, from) = (self.workspace().ok_or(CellError::Lost)?, from.clone());
-        let carried = tokio::task::spawn_blocking(move || own.carry(&from)).await;
-        let mut carried = carried.map_err(|_| CellError::Lost)?;
-        if let Some(wanted) = &mut self.wanted {
-            wanted.known.extend(carried.files.drain(..));
-        }
-        Ok(carried)
     }
 
     pub fn limits(&self) -> &Limits {

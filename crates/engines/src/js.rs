@@ -28,7 +28,6 @@ use rquickjs::{
 };
 
 use self::fetch::Requests;
-use super::session::INTERRUPTED;
 use super::{Failed, Program, ours};
 use crate::script::{self, Broken, Dialect, Places, Script};
 
@@ -255,41 +254,7 @@ fn rejected<'js>(ctx: Ctx<'js>, promise: Value<'js>, reason: Value<'js>, is_hand
     drop(told);
 }
 
-/// How often a session looks while it waits whether it shall stop, in milliseconds.
-const LOOK: f64 = 50.0;
-
 impl Files {
-    /// An error if the call that runs shall stop.
-    fn go_on(&self) -> Result<(), Failed> {
-        match self.stop {
-            Some(stop) if stop.load(Ordering::Relaxed) => Err(Failed {
-                code: INTERRUPTED,
-                message: "Interrupted".to_owned(),
-            }),
-            _ => Ok(()),
-        }
-    }
-
-    /// The same for a session whose calls stop when this is set.
-    fn stoppable(self, stop: &'static AtomicBool) -> Self {
-        let stop = Some(stop);
-        Self { stop, ..self }
-    }
-
-    /// The next call may run.
-    fn take_up(&self) {
-        self.stop
-            .inspect(|stop| stop.store(false, Ordering::Relaxed));
-    }
-
-    /// How long to wait at once; below 0 is for ever.
-    fn at_most(&self, wait: f64) -> f64 {
-        match self.stop {
-            Some(_) if wait < 0.0 || wait > LOOK => LOOK,
-            _ => wait,
-        }
-    }
-
     fn new(main: PathBuf, dialect: Dialect, first: Option<Script>) -> Self {
         Self {
             main,

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ pub struct AsyncCell {
     pub inner: jail::Cell,
     /// Of a program that is kept between calls.
     pub channel: Option<Channel>,
+    /// What of its session's files could not be brought here.
+    left_out: Vec<PathBuf>,
 }
 
 impl AsyncCell {
@@ -47,11 +50,11 @@ impl AsyncCell {
         let inner = jail.spawn(policy, theirs)?;
         let status = inner.status().ok_or(JailError::SpawnerGone)?;
         let readiness = watch(status).map_err(JailError::Talk)?;
-        let channel = None;
         let cell = Self {
             readiness,
             inner,
-            channel,
+            channel: None,
+            left_out: Vec::new(),
         };
         Ok((cell, streams))
     }
@@ -75,14 +78,16 @@ impl AsyncCell {
     /// Its workspace, to be held as long as somebody wants.
     pub fn workspace(&self) -> Option<Workspace> {
         let folder = self.inner.workspace()?.try_clone_to_owned().ok()?;
-        Some(Workspace::new(folder, self.inner.uid()))
+        let workspace = Workspace::new(folder, self.inner.uid());
+        Some(workspace.without(self.left_out.iter().cloned()))
     }
 
     /// Brings the files of another workspace into its own.
-    async fn carry(&self, from: Workspace) -> Result<(), CellError> {
+    async fn carry(&mut self, from: Workspace) -> Result<(), CellError> {
         let own = self.workspace().ok_or(CellError::Lost)?;
-        let carried = tokio::task::spawn_blocking(move || own.carry(&from));
-        carried.await.map(drop).map_err(|_| CellError::Lost)
+        let carried = tokio::task::spawn_blocking(move || own.carry(&from)).await;
+        self.left_out = carried.map_err(|_| CellError::Lost)?.left_out;
+        Ok(())
     }
 
     /// Writes files into its workspace.

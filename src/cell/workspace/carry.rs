@@ -32,18 +32,23 @@ const VARS: &str = ".home/.hotcell/vars";
 pub struct Carried {
     /// The files that were copied, as they are now.
     pub files: Vec<(CellPath, Version)>,
-    /// How many could not be: too many, too deep, unreadable, or no room for them.
-    pub left_out: usize,
+    /// What could not be: too many, too deep, unreadable, or no room for them. Whoever carries the files on leaves these as they are.
+    pub left_out: Vec<PathBuf>,
 }
 
 impl Workspace {
     /// Brings all files of `from` here and removes what is not there. Blocks.
     pub fn carry(&self, from: &Self) -> Carried {
         let begun = coarse_now();
+        // What the other has not, and this has not either.
+        let left_out = from.left_out.iter().filter(|path| !self.has(path));
         let mut carrying = Carrying {
             from,
             to: self,
-            carried: Carried::default(),
+            carried: Carried {
+                files: Vec::new(),
+                left_out: left_out.cloned().collect(),
+            },
             seen: 0,
         };
         carrying.all_below("");
@@ -51,7 +56,7 @@ impl Workspace {
             let made = self.as_cell(|| make_folder(self.fd(), Path::new(VARS)));
             match made {
                 Ok(_) => carrying.all_below(VARS),
-                Err(_) => carrying.carried.left_out += 1,
+                Err(error) => carrying.count(Err(error), VARS.into()),
             }
         }
         carrying.carried.outlast(begun);
@@ -83,7 +88,7 @@ impl Carrying<'_> {
             match self.folder(&path) {
                 Ok(inner) => folders.extend(inner),
                 // What cannot be read leaves the other side as it is.
-                Err(error) => self.count(Err(error)),
+                Err(error) => self.count(Err(error), path),
             }
         }
     }
@@ -102,20 +107,20 @@ impl Carrying<'_> {
         for (name, kind) in &pair.old {
             if new.get(name) != Some(kind) && !self.excepts(&path.join(name)) {
                 let removed = self.to.as_cell(|| remove(&pair.to, name, 0));
-                self.count(removed);
+                self.count(removed, path.join(name));
             }
         }
         for (name, kind) in &new {
             let inner = path.join(name);
             let carried = match kind {
                 _ if self.excepts(&inner) => Ok(()),
-                FileType::Directory => self.make(&pair, name).map(|()| folders.push(inner)),
+                FileType::Directory => self.make(&pair, name).map(|()| folders.push(inner.clone())),
                 FileType::RegularFile => self.file(&pair, name),
                 FileType::Symlink => self.link(&pair, name),
                 // A socket, a pipe: nothing that could be carried.
                 _ => Ok(()),
             };
-            self.count(carried);
+            self.count(carried, inner);
         }
         Ok(folders)
     }
@@ -124,10 +129,11 @@ impl Carrying<'_> {
         self.from.excepts(path) || self.to.excepts(path)
     }
 
-    fn count(&mut self, result: io::Result<()>) {
+    fn count(&mut self, result: io::Result<()>, path: PathBuf) {
         // A folder of the host that is mounted here is none of the workspace's.
         let is_left_out = |error: io::Error| Errno::from_io_error(&error) != Some(Errno::XDEV);
-        self.carried.left_out += usize::from(result.is_err_and(is_left_out));
+        let left_out = result.is_err_and(is_left_out).then_some(path);
+        self.carried.left_out.extend(left_out);
     }
 
     fn make(&self, pair: &Pair<'_>, name: &OsStr) -> io::Result<()> {

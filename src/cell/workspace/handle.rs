@@ -1,6 +1,6 @@
 //! A cell's workspace in the hand of somebody who holds it longer than the cell.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -25,8 +25,10 @@ pub struct Workspace {
     folder: Arc<OwnedFd>,
     /// Whose files they are, if not our own.
     uid: Option<u32>,
-    /// At the top of it, what is not the program's own.
-    except: Vec<CellPath>,
+    /// What is not the program's own, and neither read nor written.
+    except: HashSet<PathBuf>,
+    /// What could not be brought here: that it is not here says nothing.
+    pub(super) left_out: HashSet<PathBuf>,
 }
 
 pub(super) type Entries = BTreeMap<OsString, FileType>;
@@ -36,14 +38,26 @@ impl Workspace {
         Self {
             folder: Arc::new(folder),
             uid,
-            except: Vec::new(),
+            except: HashSet::new(),
+            left_out: HashSet::new(),
         }
     }
 
-    /// The same without these files and folders at its top, which are neither read nor written.
-    pub fn except(self, except: impl IntoIterator<Item = CellPath>) -> Self {
-        let except = except.into_iter().collect();
-        Self { except, ..self }
+    /// The same without these files and folders, which are neither read nor written.
+    pub fn except(mut self, except: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.except.extend(except);
+        self
+    }
+
+    /// The same where these could not be brought to.
+    pub fn without(mut self, left_out: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.left_out.extend(left_out);
+        self
+    }
+
+    /// How many files and folders could not be brought here.
+    pub fn left_out(&self) -> usize {
+        self.left_out.len()
     }
 
     /// Every file that [`carry`](Self::carry) would bring from here, as it is now. Blocks.
@@ -75,8 +89,14 @@ impl Workspace {
     }
 
     pub(super) fn excepts(&self, path: &Path) -> bool {
-        path.file_name() == Some(OsStr::new("__pycache__"))
-            || self.except.iter().any(|it| Path::new(it.as_str()) == path)
+        path.file_name() == Some(OsStr::new("__pycache__")) || self.except.contains(path)
+    }
+
+    /// Whether there is something at this path.
+    pub(super) fn has(&self, path: &Path) -> bool {
+        let folder = open_folder(self.fd(), path.parent().unwrap_or(path));
+        let found = folder.ok().zip(path.file_name());
+        found.is_some_and(|(folder, name)| stat(&folder, name).is_some())
     }
 
     /// What is in a folder, with the folder.

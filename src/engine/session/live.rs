@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::cell::{Carried, CellError, Workspace};
+use crate::cell::{CellError, Workspace};
 use crate::egress::{self, EgressProxy};
 use crate::engine::StartError;
 use crate::engine::run::Furnished;
@@ -139,14 +139,14 @@ impl LiveSession {
         }
         let (from, number) = (self.hold_files().cloned(), self.calls);
         let session = &mut self.kept[at].session;
-        let carried = match &from {
+        let left_out = match &from {
             Some(from) => session.bring(from, number).await?,
-            None => Carried::default(),
+            None => 0,
         };
         let of = Some(language);
         let workspace = session.workspace();
         self.files = workspace.map(|workspace| Files { workspace, of });
-        Ok(carried.left_out)
+        Ok(left_out)
     }
 
     /// What a caller should know when the first interpreter of a language was not the last.

@@ -241,9 +241,9 @@ fn a_later_call_gets_no_arguments_and_a_session_needs_a_name() {
 fn a_later_call_that_asks_for_other_limits_is_told_that_the_session_keeps_its_own() {
     let Some(hotcell) = anyone() else { return };
     let mut client = serve(&hotcell, &[]);
-    let first = json!({ "code": "x = 1", "language": "python", "memory": 256 });
+    let first = json!({ "code": "x = 1", "language": "python", "memory": "256M" });
     assert_eq!(note(&call_with(&mut client, first)), "");
-    let asked = json!({ "code": "x", "memory": 1024, "processes": 8, "network": ["example.com"] });
+    let asked = json!({ "code": "x", "memory": "1G", "processes": 8, "network": ["example.com"] });
     let facts = call_with(&mut client, asked);
     assert_eq!(
         (&facts["value"], &facts["status"]),
@@ -255,7 +255,7 @@ fn a_later_call_that_asks_for_other_limits_is_told_that_the_session_keeps_its_ow
         said.contains("memory, processes, network of this call"),
         "{said}"
     );
-    let same = json!({ "code": "x", "memory": 256, "timeout": 9 });
+    let same = json!({ "code": "x", "memory": "256M", "timeout": 9 });
     assert_eq!(note(&call_with(&mut client, same)), "", "it is what it has");
     assert_eq!(note(&call(&mut client, "x")), "", "nobody asked");
 }

@@ -253,3 +253,24 @@ fn a_session_keeps_four_languages_at_most() {
     );
     assert_eq!(prints(&mut client, "python", "print(1)"), "1\n");
 }
+
+#[test]
+fn a_file_that_a_smaller_sandbox_has_no_room_for_is_not_lost() {
+    for hotcell in everyone() {
+        let mut client = serve(&hotcell, &[]);
+        let write =
+            "open('large', 'wb').write(b'x' * (60 << 20))\nopen('small', 'w').write('small')";
+        prints(&mut client, "python", write);
+        for (language, code) in [
+            ("lua", "io.open('small', 'a'):write('er'):close()"),
+            ("bash", "[ ! -e large ] && printf ' yet' >> small"),
+        ] {
+            let call = json!({ "code": code, "language": language, "memory": "48M" });
+            let facts = call_with(&mut client, call);
+            assert_eq!(facts["status"], "ok", "{}: {facts}", hotcell.name);
+            assert!(note(&facts).contains("1 of the session's files"), "{facts}");
+        }
+        let read = "import os\nprint(os.path.getsize('large') >> 20, open('small').read())";
+        assert_eq!(prints(&mut client, "python", read), "60 smaller yet\n");
+    }
+}

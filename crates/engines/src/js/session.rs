@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rquickjs::context::EvalOptions;
 use rquickjs::{CatchResultExt, Function, Object, Promise, Value};
@@ -96,4 +97,40 @@ fn attempt(world: &World<'_, '_>, call: &Program) -> Result<Done, Failed> {
     };
     let value = shown().catch(ctx).map_err(fail)?;
     Ok(Done { code, value })
+}
+
+/// How often a session looks while it waits whether it shall stop, in milliseconds.
+const LOOK: f64 = 50.0;
+
+impl Files {
+    /// An error if the call that runs shall stop.
+    pub(super) fn go_on(&self) -> Result<(), Failed> {
+        match self.stop {
+            Some(stop) if stop.load(Ordering::Relaxed) => Err(Failed {
+                code: INTERRUPTED,
+                message: "Interrupted".to_owned(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same for a session whose calls stop when this is set.
+    fn stoppable(self, stop: &'static AtomicBool) -> Self {
+        let stop = Some(stop);
+        Self { stop, ..self }
+    }
+
+    /// The next call may run.
+    fn take_up(&self) {
+        self.stop
+            .inspect(|stop| stop.store(false, Ordering::Relaxed));
+    }
+
+    /// How long to wait at once; below 0 is for ever.
+    pub(super) fn at_most(&self, wait: f64) -> f64 {
+        match self.stop {
+            Some(_) if !(0.0..=LOOK).contains(&wait) => LOOK,
+            _ => wait,
+        }
+    }
 }
