@@ -89,7 +89,9 @@ impl Workspace {
     }
 
     pub(super) fn excepts(&self, path: &Path) -> bool {
-        path.file_name() == Some(OsStr::new("__pycache__")) || self.except.contains(path)
+        path.file_name() == Some(OsStr::new("__pycache__"))
+            || self.except.contains(path)
+            || self.left_out.contains(path)
     }
 
     /// Whether there is something at this path.
