@@ -181,7 +181,7 @@ impl Engine {
         let mut result = self.run(&plan, surface, cancelled).await?;
         let mut notes = Vec::new();
         if let Some(workspace) = result.workspace.take() {
-            notes.extend(not_brought(workspace.excepted()));
+            notes.extend(not_brought(workspace.left_out()));
             let workspace = workspace.except(plan.own_files());
             session.files = Some(Files {
                 workspace,

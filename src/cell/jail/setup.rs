@@ -79,7 +79,7 @@ impl AsyncCell {
     pub fn workspace(&self) -> Option<Workspace> {
         let folder = self.inner.workspace()?.try_clone_to_owned().ok()?;
         let workspace = Workspace::new(folder, self.inner.uid());
-        Some(workspace.except(self.left_out.iter().cloned()))
+        Some(workspace.without(self.left_out.iter().cloned()))
     }
 
     /// Brings the files of another workspace into its own.

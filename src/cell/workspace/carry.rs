@@ -40,10 +40,15 @@ impl Workspace {
     /// Brings all files of `from` here and removes what is not there. Blocks.
     pub fn carry(&self, from: &Self) -> Carried {
         let begun = coarse_now();
+        // What the other has not, and this has not either.
+        let left_out = from.left_out.iter().filter(|path| !self.has(path));
         let mut carrying = Carrying {
             from,
             to: self,
-            carried: Carried::default(),
+            carried: Carried {
+                files: Vec::new(),
+                left_out: left_out.cloned().collect(),
+            },
             seen: 0,
         };
         carrying.all_below("");

@@ -25,8 +25,10 @@ pub struct Workspace {
     folder: Arc<OwnedFd>,
     /// Whose files they are, if not our own.
     uid: Option<u32>,
-    /// What is neither read nor written.
+    /// What is not the program's own, and neither read nor written.
     except: HashSet<PathBuf>,
+    /// What could not be brought here: that it is not here says nothing.
+    pub(super) left_out: HashSet<PathBuf>,
 }
 
 pub(super) type Entries = BTreeMap<OsString, FileType>;
@@ -37,6 +39,7 @@ impl Workspace {
             folder: Arc::new(folder),
             uid,
             except: HashSet::new(),
+            left_out: HashSet::new(),
         }
     }
 
@@ -46,9 +49,15 @@ impl Workspace {
         self
     }
 
-    /// How many files and folders are neither read nor written.
-    pub fn excepted(&self) -> usize {
-        self.except.len()
+    /// The same where these could not be brought to.
+    pub fn without(mut self, left_out: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.left_out.extend(left_out);
+        self
+    }
+
+    /// How many files and folders could not be brought here.
+    pub fn left_out(&self) -> usize {
+        self.left_out.len()
     }
 
     /// Every file that [`carry`](Self::carry) would bring from here, as it is now. Blocks.
@@ -80,7 +89,16 @@ impl Workspace {
     }
 
     pub(super) fn excepts(&self, path: &Path) -> bool {
-        path.file_name() == Some(OsStr::new("__pycache__")) || self.except.contains(path)
+        path.file_name() == Some(OsStr::new("__pycache__"))
+            || self.except.contains(path)
+            || self.left_out.contains(path)
+    }
+
+    /// Whether there is something at this path.
+    pub(super) fn has(&self, path: &Path) -> bool {
+        let folder = open_folder(self.fd(), path.parent().unwrap_or(path));
+        let found = folder.ok().zip(path.file_name());
+        found.is_some_and(|(folder, name)| stat(&folder, name).is_some())
     }
 
     /// What is in a folder, with the folder.

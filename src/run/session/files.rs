@@ -18,7 +18,7 @@ impl Session {
         let except = self.known.wanted.iter().flat_map(|wanted| &wanted.except);
         let except = except.map(|path| PathBuf::from(path.as_str()));
         let workspace = self.cell.workspace()?.except(except);
-        Some(workspace.except(self.left_out.iter().cloned()))
+        Some(workspace.without(self.left_out.iter().cloned()))
     }
 
     /// Gives it the files of another workspace in place of its own, before the call of this number; how many could not be brought.
