@@ -22,7 +22,7 @@ pub use changes::{ChangedContent, ChangedFile, Changes, Version, WantedChanges, 
 pub use error::CellError;
 pub use isolation::{Isolation, Level, Requirement, WallReport};
 pub use jail::{JailProvider, Trust, Warming};
-pub use launch::{Launch, Loopback, Prestart};
+pub use launch::{Launch, Loopback, Prestart, Share};
 pub use provider::{Boxed, Cell, Event, Provider, Start};
 pub use streams::{Channel, Streams};
-pub use workspace::{PlaceError, replace_file};
+pub use workspace::{Carried, PlaceError, Workspace, replace_file};

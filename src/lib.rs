@@ -147,7 +147,9 @@ pub fn hook() -> Option<std::process::ExitCode> {
     jail::hook_early(c"run");
     let mut arguments = std::env::args_os();
     match arguments.next() {
-        Some(name) if name == jail::ENGINE => Some(engines::main(arguments)),
+        Some(name) if name == jail::ENGINE => {
+            Some(engines::main(arguments, jail::sys::note_interrupts))
+        }
         Some(name) if name == upstream::LAUNCHER => Some(upstream::launch(arguments)),
         _ => doctor::hook(),
     }

@@ -313,9 +313,9 @@ impl Unworded {
     }
 
     /// The same as the answer to a call of a session, with what its caller should know of that.
-    pub fn in_session(mut self, name: String, note: Option<String>) -> Self {
+    pub fn in_session(mut self, name: String, notes: impl IntoIterator<Item = String>) -> Self {
         self.output.session = Some(name);
-        self.output.notes.extend(note);
+        self.output.notes.extend(notes);
         self
     }
 

@@ -2,12 +2,67 @@
 # its code, and is answered with `done NUMBER CODE BYTES\n` and the value of its last expression. Number 0 is ours, and is not answered.
 # With 2 for INPUT it is no call: the worker makes a copy of itself, which answers with its process number and waits like the worker.
 # Each call is a file of its own, so that tracebacks, `inspect` and whatever else reads sources find it; none of our frames is shown.
+LIBRARY = '''
+import json, os, re, sys
+from collections.abc import MutableMapping
+from types import ModuleType
+
+class Vars(MutableMapping):
+    """Values that the calls of a session share, whatever their language: all that JSON has. One that was changed in place is kept when it
+    is assigned again."""
+
+    def __init__(self, folder):
+        self._folder = folder
+
+    def _path(self, name):
+        if not isinstance(name, str) or not re.fullmatch('[A-Za-z_][A-Za-z0-9_.-]{0,63}', name):
+            raise ValueError(f'not a name for a value: {name!r}')
+        return os.path.join(self._folder, name)
+
+    def __getitem__(self, name):
+        try:
+            with open(self._path(name), encoding='utf-8') as file:
+                return json.load(file)
+        except FileNotFoundError:
+            raise KeyError(name) from None
+
+    def __setitem__(self, name, value):
+        path, text = self._path(name), json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+        if len(text) > 1 << 20:
+            raise ValueError('a value has 1 MiB at most; write it to a file')
+        os.makedirs(self._folder, exist_ok=True)
+        with open(path + '~', 'wb') as file:
+            file.write(text)
+        os.replace(path + '~', path)
+
+    def __delitem__(self, name):
+        try:
+            os.unlink(self._path(name))
+        except FileNotFoundError:
+            raise KeyError(name) from None
+
+    def __iter__(self):
+        names = os.listdir(self._folder) if os.path.isdir(self._folder) else []
+        return iter(sorted(name for name in names if not name.endswith('~')))
+
+    def __len__(self):
+        return sum(1 for _ in self)
+
+    def __repr__(self):
+        return repr(dict(self))
+
+module = sys.modules['hotcell'] = ModuleType('hotcell', 'What a program has of hotcell.')
+module.vars = Vars(folder)
+'''
+
+
 def worker():
     import _ast
     import _signal
     import os
     import sys
     own, names = os.getpid(), sys.modules['__main__'].__dict__
+    library = names.pop('LIBRARY')
     del names['worker']
     calls = os.open('.home/.hotcell/calls', os.O_RDONLY)
     answers = os.open('.home/.hotcell/answers', os.O_WRONLY)
@@ -15,7 +70,7 @@ def worker():
         os.unlink(path)
     # Between calls nobody is to be interrupted. What a call sets stays set for the next.
     on_interrupt = _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
-    stdin = os.path.abspath('.home/.hotcell/stdin')
+    stdin, kept = os.path.abspath('.home/.hotcell/stdin'), os.path.abspath('.home/.hotcell/vars')
     # Scripts that make pictures and values of what a call shows; they are loaded by the first that shows something.
     scripts, folder, loaded, shows = '/workspace/.home/.hotcell/', '/workspace/.home/.hotcell/display/', {}, False
     words = b'matplotlib', b'pyplot', b'pylab', b'seaborn', b'plotly', b'altair', b'PIL', b'IPython', b'display(', b'.plot', b'.hist(', b'.boxplot('
@@ -87,7 +142,10 @@ def worker():
         return loaded
 
     def prepare(text):
-        nonlocal shows
+        nonlocal shows, library
+        if library and b'hotcell' in text:
+            exec(library, {'__name__': 'hotcell', 'folder': kept})
+            library = ''
         try:
             for name in os.listdir(folder):
                 os.unlink(folder + name)

@@ -13,7 +13,9 @@ use jail::cgroup::Usage;
 use jail::{Exit, View};
 
 use super::branch::Branch;
-use super::{CellError, Changes, Channel, Isolation, Launch, Requirement, Streams, WantedChanges};
+use super::{
+    CellError, Changes, Channel, Isolation, Launch, Requirement, Streams, WantedChanges, Workspace,
+};
 use crate::caller::Caller;
 use crate::request::{CellPath, InputFile};
 
@@ -64,16 +66,6 @@ pub trait Cell: Send + Sync {
         most: u64,
     ) -> Boxed<'a, io::Result<Vec<InputFile>>>;
 
-    /// All regular files of the workspace but those of `except`, of `most` bytes together.
-    fn collect_all<'a>(
-        &'a self,
-        except: &'a [CellPath],
-        most: u64,
-    ) -> Boxed<'a, io::Result<Vec<InputFile>>> {
-        let _ = (except, most);
-        Box::pin(async { Err(io::ErrorKind::Unsupported.into()) })
-    }
-
     /// Copies a folder of the workspace into an empty one of the host; how many bytes that were, of `most`.
     fn export<'a>(
         &'a self,
@@ -88,6 +80,9 @@ pub trait Cell: Send + Sync {
         placed: &'a [InputFile],
         wanted: &'a WantedChanges,
     ) -> Boxed<'a, io::Result<Changes>>;
+
+    /// Its workspace, to be held as long as somebody wants; none if the launch had no use for it.
+    fn workspace(&self) -> Option<Workspace>;
 
     /// The socket that listens at the launch's loopback port; once.
     fn take_listener(&mut self) -> Option<OwnedFd>;

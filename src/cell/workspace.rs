@@ -5,7 +5,9 @@
 //! kind, and as root it acts with the cell's own file ids, so that not even a
 //! mistake here could reach what the cell could not.
 
+mod carry;
 mod fifo;
+mod handle;
 mod stash;
 
 use std::fs::File;
@@ -22,7 +24,9 @@ use rustix::io::Errno;
 use crate::hint::Hint;
 use crate::request::{CellPath, FileSource, InputFile};
 
+pub use carry::Carried;
 pub use fifo::make_channel;
+pub use handle::Workspace;
 pub use stash::{Stash, copy_files, remove_files, swap_files};
 
 #[derive(Debug, thiserror::Error)]
@@ -209,22 +213,20 @@ pub fn collect(
     folder: &CellPath,
     most: u64,
 ) -> io::Result<Vec<InputFile>> {
-    collect_below(workspace, folder.as_str(), &[], most)
+    collect_below(workspace, folder.as_str(), |_| false, most)
 }
 
-/// The same for the whole workspace without what is in `except`. Blocks.
-pub fn collect_all(
-    workspace: BorrowedFd<'_>,
-    except: &[CellPath],
-    most: u64,
-) -> io::Result<Vec<InputFile>> {
-    collect_below(workspace, "", except, most)
+impl Workspace {
+    /// All regular files that are not excepted. Blocks.
+    pub fn files(&self, most: u64) -> io::Result<Vec<InputFile>> {
+        collect_below(self.fd(), "", |path| self.excepts(path), most)
+    }
 }
 
 fn collect_below(
     workspace: BorrowedFd<'_>,
     folder: &str,
-    except: &[CellPath],
+    excepts: impl Fn(&Path) -> bool,
     most: u64,
 ) -> io::Result<Vec<InputFile>> {
     let mut room = most;
@@ -248,7 +250,7 @@ fn collect_below(
             };
             match entry.file_type() {
                 _ if name == "." || name == ".." => {}
-                _ if except.iter().any(|it| it.as_str() == inner) => {}
+                _ if excepts(Path::new(&inner)) => {}
                 FileType::Directory => folders.push(inner),
                 FileType::RegularFile => files.push(fetch(workspace, &inner, &mut room)?),
                 _ => {}

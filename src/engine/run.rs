@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::{Engine, StartError};
-use crate::cell::{Changes, Isolation, Launch, Requirement};
+use crate::cell::{Changes, Isolation, Launch, Requirement, Workspace};
 use crate::compile::{Built, Cells, Compiled};
 use crate::display::Shown;
 use crate::egress::{self, CertificateAuthority, EgressProxy};
@@ -38,6 +38,8 @@ pub struct RunResult {
     pub refused: Vec<Refused>,
     /// The files that it left in its workspace.
     pub changes: Changes,
+    /// Where the files of its session are now, if it has a share in one.
+    pub workspace: Option<Workspace>,
     /// What it showed beside what it printed.
     pub shown: Shown,
 }
@@ -65,6 +67,7 @@ impl RunResult {
             packages: None,
             refused: Vec::new(),
             changes: ended.changes,
+            workspace: ended.workspace,
             shown: Shown::default(),
         }
     }

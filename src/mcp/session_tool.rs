@@ -134,12 +134,15 @@ fn report(name: &SessionName, action: &SessionAction, done: &Acted) -> (String, 
         ),
         SessionAction::Diff(_) => return changes(&done.differences),
     };
-    if !done.files_only {
+    if done.left.is_empty() {
         return (text, fact);
     }
-    let note = "only the files: the runtime cannot be copied, so its variables did not come along";
+    let left: Vec<&str> = done.left.iter().map(|it| it.as_str()).collect();
+    let left = left.join(", ");
+    let note =
+        format!("only the files of {left}: a runtime that cannot be copied loses its variables");
     let mut fact = fact;
-    fact["note"] = note.into();
+    fact["note"] = note.as_str().into();
     (format!("{text} [{note}]"), fact)
 }
 

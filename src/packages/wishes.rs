@@ -77,6 +77,31 @@ impl Wishes {
     }
 }
 
+impl Wishes {
+    /// These and later ones together; none if one of them is a list of exact versions.
+    pub fn and(&self, later: &Self) -> Option<Self> {
+        fn joined<T: Clone + PartialEq>(one: &[T], other: &[T]) -> Vec<T> {
+            let new = other.iter().filter(|it| !one.contains(it));
+            one.iter().chain(new).cloned().collect()
+        }
+        (self.lock.is_none() && later.lock.is_none()).then(|| Self {
+            named: joined(&self.named, &later.named),
+            known: joined(&self.known, &later.known),
+            optional: joined(&self.optional, &later.optional),
+            guessed: joined(&self.guessed, &later.guessed),
+            lock: None,
+        })
+    }
+
+    /// Whether others have all of these.
+    pub fn is_in(&self, others: &Self) -> bool {
+        self.and(others).is_some_and(|all| {
+            let count = |it: &Self| [&it.known, &it.optional, &it.guessed].map(Vec::len);
+            all.named.len() == others.named.len() && count(&all) == count(others)
+        })
+    }
+}
+
 /// What a program needs: its own text is the first of `code`, and files of its language beside
 /// it follow. `present` says whether the runtime has a module already.
 pub fn wishes(
@@ -134,7 +159,10 @@ pub fn wishes(
         Some(block) => wishes.named.extend(block),
         None => {
             let beside = Beside::new(files);
-            let is_own = |module: &str| beside.has(module) || map.contains_key(module);
+            // `hotcell` is what a session brings itself. SECURITY: nobody else's package is installed for it.
+            let is_own = |module: &str| {
+                module == "hotcell" || beside.has(module) || map.contains_key(module)
+            };
             match how.from {
                 Ecosystem::Pypi => python_imports(code, &is_own, &present, &mut wishes),
                 Ecosystem::Npm => node_imports(code, &is_own, &mut wishes),

@@ -6,12 +6,14 @@
 mod answer;
 mod branch;
 mod copies;
+mod files;
 mod line_diff;
 mod running;
 mod source;
 mod texts;
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
@@ -31,8 +33,8 @@ use copies::{Copy, Known};
 use running::Running;
 use source::{Source, Taking};
 
-pub use branch::Branch;
-pub use copies::{BranchError, Mark};
+pub use branch::{Branch, Hold};
+pub use copies::{BranchError, Mark, Noted};
 pub use texts::{Change, Difference, Snapshot};
 
 /// Where the worker finds the input of a call, below the workspace.
@@ -60,6 +62,8 @@ pub struct Session {
     next_branch: u32,
     /// Whether its cell was ended.
     is_over: bool,
+    /// What of the files of another cell could not be brought here.
+    left_out: Vec<PathBuf>,
 }
 
 /// One program for a session to run.
@@ -84,8 +88,8 @@ pub struct Called {
     /// What its last expression came to, as text.
     pub value: Option<String>,
     pub life: Life,
-    /// How many calls it has had now.
-    pub calls: u64,
+    /// What was noted of the state that took its place, if one did.
+    pub noted: Noted,
 }
 
 /// What is left of a session after a call.
@@ -96,8 +100,10 @@ pub enum Life {
     Interrupted,
     /// The worker has ended or had to be ended; the session is as it was at this mark.
     Restored(Mark),
-    /// The worker has ended or had to be ended, and all is lost.
+    /// The worker has ended or had to be ended. Its files are still there.
     Over,
+    /// The same, and its files are lost: its cell goes on with other branches, or has ended with all of them.
+    Gone,
 }
 
 impl Session {
@@ -134,7 +140,12 @@ impl Session {
             copies: Vec::new(),
             next_branch: 1,
             is_over: false,
+            left_out: Vec::new(),
         })
+    }
+
+    pub fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     pub fn memory(&self) -> u64 {
@@ -210,8 +221,8 @@ impl Session {
             exported: 0,
             shown: fetch_shown(&*self.cell, self.shown.as_ref()).await,
             changes: self.changes().await,
+            workspace: None,
         };
-        self.known.calls += 1;
         let life = match life {
             Life::Over => self.survive(&ended.outcome).await,
             life => life,
@@ -220,7 +231,7 @@ impl Session {
             ended,
             value,
             life,
-            calls: self.known.calls,
+            noted: self.known.noted.clone(),
         })
     }
 

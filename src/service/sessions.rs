@@ -127,8 +127,8 @@ impl Sessions {
     pub fn tend(&self, key: &Key, entry: &Arc<Entry>, state: &State) {
         entry.set_alive(state.live.is_some() || state.begin.is_some());
         match (&state.live, &state.begin) {
-            (Some(live), _) => entry.rest(&live.language, live.calls, self.bounds.idle),
-            (None, Some(begin)) => entry.rest(&begin.language, 0, self.bounds.idle),
+            (Some(live), _) => entry.rest(live.language.clone(), live.calls(), self.bounds.idle),
+            (None, Some(begin)) => entry.rest(begin.language.clone(), 0, self.bounds.idle),
             (None, None) if state.lost.is_none() => self.remove(key, entry),
             (None, None) => {}
         }

@@ -5,6 +5,7 @@ mod hostile;
 mod languages;
 mod life;
 mod reach;
+mod several;
 
 use serde_json::{Value, json};
 

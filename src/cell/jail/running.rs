@@ -13,8 +13,8 @@ use super::prestarted::ZygoteMaker;
 use super::setup::{AsyncCell, Started};
 use crate::cell::changes::{Changes, WantedChanges, changes, is_untouched};
 use crate::cell::pool::Refill;
-use crate::cell::workspace::{collect, collect_all, collect_few, export};
-use crate::cell::{Boxed, Branch, Cell, CellError, Channel, Event, Isolation, Streams};
+use crate::cell::workspace::{collect, collect_few, export};
+use crate::cell::{Boxed, Branch, Cell, CellError, Channel, Event, Isolation, Streams, Workspace};
 use crate::request::{CellPath, InputFile};
 
 /// About what the first call of a session takes.
@@ -104,15 +104,6 @@ impl Cell for JailCell {
         })
     }
 
-    fn collect_all<'a>(
-        &'a self,
-        except: &'a [CellPath],
-        most: u64,
-    ) -> Boxed<'a, io::Result<Vec<InputFile>>> {
-        let except = except.to_vec();
-        Box::pin(self.with_workspace(move |it| collect_all(it.as_fd(), &except, most)))
-    }
-
     fn export<'a>(
         &'a self,
         folder: &'a CellPath,
@@ -138,6 +129,10 @@ impl Cell for JailCell {
             let look = move |it: OwnedFd| Ok(changes(it.as_fd(), &placed, &wanted));
             self.with_workspace(look).await
         })
+    }
+
+    fn workspace(&self) -> Option<Workspace> {
+        self.cell.workspace()
     }
 
     fn take_listener(&mut self) -> Option<OwnedFd> {

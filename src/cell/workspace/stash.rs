@@ -22,6 +22,8 @@ use super::{FileIds, beneath, make_folder, open_folder};
 
 /// Where stashes are, below the workspace.
 const FOLDER: &str = ".home/.hotcell/branches";
+/// The values that the languages of a session share, which are a branch's own too.
+const VARS: &str = ".home/.hotcell/vars";
 const MOST_FOLDERS_DEEP: usize = 64;
 /// Of a branch, at most.
 const MOST_ENTRIES: usize = 100_000;
@@ -34,11 +36,8 @@ pub struct Stash {
     name: String,
 }
 
-/// The two folders whose entries are a branch's own.
-struct Place {
-    top: OwnedFd,
-    home: OwnedFd,
-}
+/// The folders whose entries are a branch's own, each with what is not: `.home` is there for all branches, and `.home/.hotcell` is ours.
+struct Place([(OwnedFd, Option<&'static CStr>); 3]);
 
 /// Copies all files of the workspace into a new stash, as `uid` if one is given. Blocks.
 pub fn copy_files(workspace: BorrowedFd<'_>, uid: Option<u32>) -> io::Result<Stash> {
@@ -46,10 +45,10 @@ pub fn copy_files(workspace: BorrowedFd<'_>, uid: Option<u32>) -> io::Result<Sta
     let (stash, to) = Stash::make(workspace)?;
     let mut room = MOST_ENTRIES;
     let copied = Place::of_workspace(workspace).and_then(|from| {
-        let [(top, home), (to_top, to_home)] =
-            [&from, &to].map(|it| (it.top.as_fd(), it.home.as_fd()));
-        copy(top, to_top, Some(c".home"), (0, &mut room))?;
-        copy(home, to_home, Some(c".hotcell"), (0, &mut room))
+        let mut pairs = from.0.iter().zip(&to.0);
+        pairs.try_for_each(|((from, except), (to, _))| {
+            copy(from.as_fd(), to.as_fd(), *except, (0, &mut room))
+        })
     });
     match copied {
         Ok(()) => stash.close(),
@@ -87,7 +86,7 @@ impl Stash {
         let private = Mode::from_raw_mode(0o700);
         mkdirat(&parent, &name, private)?;
         let folder = open_folder(parent.as_fd(), &name)?;
-        for inner in ["top", "home"] {
+        for inner in ["top", "home", "vars"] {
             mkdirat(&folder, inner, private)?;
         }
         let stash = Self { folder, name };
@@ -97,10 +96,8 @@ impl Stash {
 
     fn open(&self) -> io::Result<Place> {
         fchmod(&self.folder, Mode::from_raw_mode(0o700))?;
-        Ok(Place {
-            top: open_folder(self.folder.as_fd(), "top")?,
-            home: open_folder(self.folder.as_fd(), "home")?,
-        })
+        let open = |name| Ok::<_, io::Error>((open_folder(self.folder.as_fd(), name)?, None));
+        Ok(Place([open("top")?, open("home")?, open("vars")?]))
     }
 
     fn close(self) -> io::Result<Self> {
@@ -118,25 +115,25 @@ impl Stash {
 }
 
 impl Place {
-    /// `.home` is there for all branches, and `.home/.hotcell` is ours.
     fn of_workspace(workspace: BorrowedFd<'_>) -> io::Result<Self> {
-        Ok(Self {
-            top: open_folder(workspace, "")?,
-            home: open_folder(workspace, ".home")?,
-        })
+        Ok(Self([
+            (open_folder(workspace, "")?, Some(c".home")),
+            (open_folder(workspace, ".home")?, Some(c".hotcell")),
+            (make_folder(workspace, Path::new(VARS))?, None),
+        ]))
     }
 
     fn move_to(&self, to: &Self) -> io::Result<()> {
-        move_entries(&self.top, &to.top, c".home")?;
-        move_entries(&self.home, &to.home, c".hotcell")
+        let mut pairs = self.0.iter().zip(&to.0);
+        pairs.try_for_each(|((from, except), (to, _))| move_entries(from, to, *except))
     }
 }
 
-fn move_entries(from: &OwnedFd, to: &OwnedFd, except: &CStr) -> io::Result<()> {
+fn move_entries(from: &OwnedFd, to: &OwnedFd, except: Option<&CStr>) -> io::Result<()> {
     for (name, kind) in entries(from.as_fd())? {
         let is_folder = kind == FileType::Directory;
         // A folder of the host that was granted stays where it is, for all branches.
-        if *name == *except || is_folder && is_mount(from.as_fd(), &name) {
+        if Some(&*name) == except || is_folder && is_mount(from.as_fd(), &name) {
             continue;
         }
         renameat_with(from, &*name, to, &*name, RenameFlags::NOREPLACE)?;

@@ -4,25 +4,39 @@ use std::future::Future;
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::texts::Snapshot;
-use super::{BranchError, Call, Called, Mark, Session};
-use crate::cell::CellError;
-use crate::request::InputFile;
+use super::{BranchError, Call, Called, Mark, Noted, Session};
+use crate::cell::{CellError, Limits, Workspace};
 
 /// A branch of a session. Dropping it ends it, and the last one ends the cell.
 pub struct Branch {
     family: Arc<Mutex<Session>>,
     number: u32,
+    limits: Limits,
+}
+
+/// A branch that stands still, and whose files are in the workspace, as long as this is held.
+pub struct Hold {
+    _session: OwnedMutexGuard<Session>,
 }
 
 impl Branch {
     /// The first branch of a session.
     pub fn of(session: Session) -> Self {
         let number = session.branch;
+        let limits = session.limits().clone();
         let family = Arc::new(Mutex::new(session));
-        Self { family, number }
+        Self {
+            family,
+            number,
+            limits,
+        }
+    }
+
+    pub fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// Bytes that its cell uses now, if none of its branches is busy.
@@ -61,39 +75,71 @@ impl Branch {
     }
 
     /// Another branch, which begins as this one is.
-    pub async fn fork(&self) -> Result<Self, BranchError> {
+    pub async fn fork(&self, noted: Noted) -> Result<Self, BranchError> {
         let mut session = self.family.lock().await;
         session.select(self.number).await?;
+        session.known.noted = noted;
         let number = session.fork().await?;
-        let family = self.family.clone();
-        Ok(Self { family, number })
+        Ok(Self {
+            family: self.family.clone(),
+            number,
+            limits: self.limits.clone(),
+        })
+    }
+
+    /// Has it stand still with its files in the workspace.
+    pub async fn hold(&self) -> Result<Hold, BranchError> {
+        let mut session = self.family.clone().lock_owned().await;
+        session.select(self.number).await?;
+        session.freeze();
+        Ok(Hold { _session: session })
+    }
+
+    /// Gives it the files of another workspace, if there is one, before the call of this number; how many could not be brought, and where its
+    /// own are.
+    pub async fn bring(
+        &self,
+        from: Option<&Workspace>,
+        number: u64,
+    ) -> Result<(usize, Option<Workspace>), CellError> {
+        let mut session = self.family.lock().await;
+        let selected = session.select(self.number).await;
+        selected.map_err(|_| CellError::Lost)?;
+        let left_out = match from {
+            Some(from) => session.bring(from, number).await?,
+            None => 0,
+        };
+        Ok((left_out, session.workspace()))
     }
 
     /// Keeps it as it is now: under a name, or from now on before each call.
-    pub async fn keep(&self, mark: Mark) -> Result<(), BranchError> {
+    pub async fn keep(&self, mark: Mark, noted: Noted) -> Result<(), BranchError> {
         let mut session = self.family.lock().await;
         session.select(self.number).await?;
+        session.known.noted = noted;
         match mark {
             Mark::Checkpoint(name) => session.checkpoint(name).await,
             Mark::Undo => session.keep_undo().await,
         }
     }
 
-    /// Goes back to what was kept; how many calls it had had then.
-    pub async fn go_back(&self, mark: &Mark) -> Result<u64, BranchError> {
+    /// Goes back from `noted` to what was kept; what was noted then.
+    pub async fn go_back(&self, mark: &Mark, noted: Noted) -> Result<Noted, BranchError> {
         let mut session = self.family.lock().await;
         session.select(self.number).await?;
+        session.known.noted = noted;
         match mark {
             Mark::Checkpoint(name) => session.restore(name).await?,
             Mark::Undo => session.undo().await?,
         }
-        Ok(session.known.calls)
+        Ok(session.known.noted.clone())
     }
 
     /// Keeps what it is after a call, if that was asked for.
-    pub async fn after_call(&self) -> Result<(), BranchError> {
+    pub async fn after_call(&self, noted: Noted) -> Result<(), BranchError> {
         let mut session = self.family.lock().await;
         session.select(self.number).await?;
+        session.known.noted = noted;
         session.keep_for_undo().await
     }
 
@@ -109,16 +155,6 @@ impl Branch {
         let mut session = self.family.lock().await;
         session.select(self.number).await?;
         session.known_at(checkpoint).map(super::Known::snapshot)
-    }
-
-    /// Its files, of `most` bytes together.
-    pub async fn files(&self, most: u64) -> Result<Vec<InputFile>, BranchError> {
-        let mut session = self.family.lock().await;
-        session.select(self.number).await?;
-        let except = session.known.wanted.iter().flat_map(|it| it.except.clone());
-        let except: Vec<_> = except.collect();
-        let files = session.cell.collect_all(&except, most).await;
-        files.map_err(BranchError::Files)
     }
 }
 

@@ -42,12 +42,20 @@ pub(super) struct Copy {
 /// What is known of a state, and goes with it.
 #[derive(Clone)]
 pub(super) struct Known {
-    /// How many calls it has had.
-    pub calls: u64,
+    pub noted: Noted,
     /// What is wanted of the files that its calls leave, with those that are known.
     pub wanted: Option<WantedChanges>,
     pub texts: Texts,
     keeps_undo: bool,
+}
+
+/// What whoever holds a session wants to know again when it goes back.
+#[derive(Debug, Clone, Default)]
+pub struct Noted {
+    /// How many calls it had had.
+    pub calls: u64,
+    /// The packages that it had.
+    pub packages: Vec<String>,
 }
 
 /// Why there is no copy, or none is gone back to.
@@ -72,7 +80,7 @@ pub enum BranchError {
 impl Known {
     pub fn new(wanted: Option<WantedChanges>) -> Self {
         Self {
-            calls: 0,
+            noted: Noted::default(),
             wanted,
             texts: Texts::default(),
             keeps_undo: false,
@@ -152,9 +160,9 @@ impl Session {
 
     /// Has what was before the last call take the place of what runs.
     pub(super) async fn undo(&mut self) -> Result<(), BranchError> {
-        let (branch, calls) = (self.branch, self.known.calls);
+        let (branch, calls) = (self.branch, self.known.noted.calls);
         let at = self.newest(|copy| {
-            let is_before = copy.known.calls < calls;
+            let is_before = copy.known.noted.calls < calls;
             copy.of == branch && copy.mark == Some(Mark::Undo) && is_before
         });
         self.go_back(at.ok_or(BranchError::NothingToUndo)?).await?;
@@ -178,9 +186,10 @@ impl Session {
     /// The worker of what runs has ended or must end. Its newest checkpoint takes its place, or else another branch does.
     pub(super) async fn survive(&mut self, outcome: &Outcome) -> Life {
         // The kernel counts for the cell as a whole, so too much memory of one is too much of all.
-        if self.copies.is_empty() || matches!(outcome, Outcome::OutOfMemory | Outcome::Lost) {
+        let is_alone = self.copies.is_empty();
+        if is_alone || matches!(outcome, Outcome::OutOfMemory | Outcome::Lost) {
             self.end();
-            return Life::Over;
+            return if is_alone { Life::Over } else { Life::Gone };
         }
         let branch = self.branch;
         if let Some(at) = self.newest(|copy| copy.of == branch && copy.mark.is_some()) {
@@ -192,7 +201,7 @@ impl Session {
             }
         }
         self.close(branch).await;
-        Life::Over
+        Life::Gone
     }
 
     /// What is known of a checkpoint.
@@ -221,8 +230,9 @@ impl Session {
 
     /// Lets go of what calls left that were undone.
     async fn forget_undone(&mut self) {
-        let (branch, calls) = (self.branch, self.known.calls);
-        let is_later = |copy: &Copy| copy.mark == Some(Mark::Undo) && copy.known.calls > calls;
+        let (branch, calls) = (self.branch, self.known.noted.calls);
+        let is_later =
+            |copy: &Copy| copy.mark == Some(Mark::Undo) && copy.known.noted.calls > calls;
         while let Some(at) = self.newest(|copy| copy.of == branch && is_later(copy)) {
             self.discard(at).await;
         }

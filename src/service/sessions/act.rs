@@ -9,6 +9,7 @@ use super::entry::{Begin, State};
 use super::{Busy, Key};
 use crate::caller::Caller;
 use crate::engine::LiveSession;
+use crate::language::LanguageId;
 use crate::request::SessionName;
 use crate::run::{BranchError, Difference, Mark, Snapshot};
 use crate::service::Service;
@@ -34,8 +35,8 @@ pub enum SessionAction {
 /// What was done.
 #[derive(Debug, Default)]
 pub struct Acted {
-    /// Only the files: the runtime cannot copy itself.
-    pub files_only: bool,
+    /// The languages whose variables did not come along, because their runtimes cannot copy themselves.
+    pub left: Vec<LanguageId>,
     /// What was asked to be told.
     pub differences: Vec<Difference>,
 }
@@ -59,9 +60,8 @@ impl Service {
             Some(live) => live.can_fork().await,
             None => false,
         };
-        let files_only = !can_fork;
-        match action {
-            SessionAction::Fork(to) => self.fork(&held, to, can_fork).await?,
+        let left = match action {
+            SessionAction::Fork(to) => self.fork(&mut held, to, can_fork).await?,
             SessionAction::Diff(since) => {
                 let differences = held.differences(since.as_deref()).await?;
                 return Ok(Acted {
@@ -71,9 +71,9 @@ impl Service {
             }
             action if can_fork => held.act_on_copies(action).await?,
             action => held.act_on_files(action).await?,
-        }
+        };
         Ok(Acted {
-            files_only,
+            left,
             ..Acted::default()
         })
     }
@@ -104,7 +104,12 @@ impl Service {
     }
 
     /// Makes another session of one.
-    async fn fork(&self, held: &Held, to: SessionName, can_fork: bool) -> Result<(), String> {
+    async fn fork(
+        &self,
+        held: &mut Held,
+        to: SessionName,
+        can_fork: bool,
+    ) -> Result<Vec<LanguageId>, String> {
         let key = (held.key.0.clone(), to);
         if self.sessions.find(&key).is_some() {
             return Err(format!("there is a session `{}` already", key.1));
@@ -117,23 +122,33 @@ impl Service {
             entry,
             state,
         };
-        let made = match (&held.state.live, can_fork) {
-            (Some(live), true) => live.fork().await.map(|live| State {
-                live: Some(live),
-                ..State::default()
+        let made = match (&mut held.state.live, can_fork) {
+            (Some(live), true) => live.fork().await.map(|(live, left)| {
+                let live = Some(live);
+                let state = State {
+                    live,
+                    ..State::default()
+                };
+                (state, left)
             }),
-            _ => held.files().await.map(|begin| State {
-                begin: Some(begin),
-                ..State::default()
+            _ => held.files().await.map(|begin| {
+                let left = begin.language.iter().cloned().collect();
+                let begin = Some(begin);
+                let state = State {
+                    begin,
+                    ..State::default()
+                };
+                (state, left)
             }),
         };
-        *new.state = made.map_err(|error| error.to_string())?;
-        Ok(())
+        let (state, left) = made.map_err(|error| error.to_string())?;
+        *new.state = state;
+        Ok(left)
     }
 }
 
 impl Held {
-    async fn act_on_copies(&mut self, action: SessionAction) -> Result<(), String> {
+    async fn act_on_copies(&mut self, action: SessionAction) -> Result<Vec<LanguageId>, String> {
         let Some(live) = &mut self.state.live else {
             return Err(BranchError::Over.to_string());
         };
@@ -152,7 +167,7 @@ impl Held {
     }
 
     /// The same for a runtime that cannot copy itself: what is kept and restored are its files, and it is started anew with them.
-    async fn act_on_files(&mut self, action: SessionAction) -> Result<(), String> {
+    async fn act_on_files(&mut self, action: SessionAction) -> Result<Vec<LanguageId>, String> {
         let only_files = || "its runtime cannot be copied, only its files can: name the checkpoint";
         match action {
             SessionAction::Checkpoint(Some(name)) => {
@@ -161,15 +176,18 @@ impl Held {
                 if kept.len() >= MOST_KEPT && !kept.contains_key(&name) {
                     return Err(format!("there are {MOST_KEPT} checkpoints of it already"));
                 }
+                let left = begin.language.iter().cloned().collect();
                 kept.insert(name, begin);
-                Ok(())
+                Ok(left)
             }
             SessionAction::Restore(name) => {
                 let begin = self.state.kept.get(&name).cloned();
                 let none = || BranchError::NoCheckpoint(name.clone()).to_string();
-                self.state.begin = Some(begin.ok_or_else(none)?);
+                let begin = begin.ok_or_else(none)?;
+                let left = begin.language.iter().cloned().collect();
+                self.state.begin = Some(begin);
                 self.state.live = None;
-                Ok(())
+                Ok(left)
             }
             _ => Err(only_files().to_owned()),
         }

@@ -56,7 +56,7 @@ pub struct State {
 /// The files of a session without its variables.
 #[derive(Clone)]
 pub struct Begin {
-    pub language: LanguageId,
+    pub language: Option<LanguageId>,
     pub files: Arc<Vec<InputFile>>,
     pub snapshot: Snapshot,
 }
@@ -89,12 +89,12 @@ impl Entry {
     }
 
     /// A call has ended: the session stops soon, and ends when it is not used.
-    pub fn rest(self: &Arc<Self>, language: &LanguageId, calls: u64, idle: Duration) {
+    pub fn rest(self: &Arc<Self>, language: Option<LanguageId>, calls: u64, idle: Duration) {
         // Outside of a runtime this process is about to end.
         let tending = Handle::try_current();
         let tending = tending.map(|runtime| runtime.spawn(rest(Arc::downgrade(self), idle)));
         let mut seen = self.seen();
-        seen.language = Some(language.clone());
+        seen.language = language;
         seen.calls = calls;
         seen.used = Some(Instant::now());
         seen.tending = tending.ok().map(|tending| tending.abort_handle());
@@ -128,7 +128,7 @@ impl Entry {
 
     pub fn info(&self, name: SessionName) -> SessionInfo {
         let memory = match self.state.try_lock() {
-            Ok(state) => state.live.as_ref().and_then(LiveSession::memory),
+            Ok(state) => state.live.as_ref().map(LiveSession::memory),
             Err(_) => None,
         };
         let seen = self.seen();

@@ -404,3 +404,47 @@ fn of_a_runtime_that_cannot_be_copied_the_files_come_along_and_the_answer_says_s
         "{refused}"
     );
 }
+
+#[test]
+fn a_session_of_several_languages_is_copied_with_all_its_files_and_the_variables_of_python() {
+    let Some(hotcell) = anyone() else { return };
+    let mut client = serve(&hotcell, &[]);
+    let shell =
+        |session: &str, code: &str| json!({ "session": session, "language": "bash", "code": code });
+    call(
+        &mut client,
+        "from hotcell import vars\nx = 1\nvars['v'] = 'one'\nopen('p', 'w').write('p')",
+    );
+    call_with(&mut client, shell("s", "y=2; echo begin > b"));
+    let forked = act(&mut client, "fork", json!({ "to": "t" }));
+    assert_eq!(
+        (&forked["forked"], forked["note"].as_str().unwrap()),
+        (
+            &json!("t"),
+            "only the files of shellscript: a runtime that cannot be copied loses its variables"
+        )
+    );
+    call_with(
+        &mut client,
+        shell("s", "echo more >> b; hotcell_var set v two"),
+    );
+    let look = "x, open('p').read(), open('b').read(), vars['v']";
+    let facts = call_in(&mut client, "t", look);
+    assert_eq!(value(&facts), "(1, 'p', 'begin\\n', 'one')", "{facts}");
+    let facts = call(&mut client, look);
+    assert_eq!(
+        value(&facts),
+        "(1, 'p', 'begin\\nmore\\n', 'two')",
+        "{facts}"
+    );
+    let facts = call_with(&mut client, shell("t", "echo [$y]; cat b; echo t > t"));
+    assert_eq!(facts["stdout"], "[]\nbegin\n", "{facts}");
+    let look = "import os\nsorted(os.listdir('/workspace'))";
+    assert_eq!(
+        value(&call_in(&mut client, "t", look)),
+        "[\".home\", \"b\", \"p\", \"t\"]"
+    );
+    assert_eq!(value(&call(&mut client, look)), "[\".home\", \"b\", \"p\"]");
+    let facts = call_with(&mut client, shell("s", "echo [$y]"));
+    assert_eq!(facts["stdout"], "[2]\n", "the original keeps all: {facts}");
+}
