@@ -26,7 +26,7 @@ pub use crate::cell::Trust;
 pub use error::{Rejected, StartError};
 use find::Asked;
 pub use run::RunResult;
-pub use session::{LiveSession, SessionCall};
+pub use session::{LiveSession, SessionCall, SessionRan};
 
 /// Plans requests and runs them, each in a cell of its own.
 pub struct Engine {
@@ -209,7 +209,6 @@ impl Engine {
         let narrowed = asked.map(|engine| definition.run_by(engine)).transpose()?;
         let definition = narrowed.as_ref().unwrap_or(definition);
         let kept = request.session().map(|_| definition.for_session());
-        let kept = kept.transpose()?;
         let definition = kept.as_ref().unwrap_or(definition);
         let mut notes = Vec::new();
         let runtime = match self.find(definition, &request, effort) {

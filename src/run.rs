@@ -16,7 +16,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 use crate::caller::Caller;
-use crate::cell::{Cell, CellError, Changes, Isolation, Launch, Provider, Requirement, Start};
+use crate::cell::{
+    Cell, CellError, Changes, Isolation, Launch, Provider, Requirement, Start, Workspace,
+};
 use crate::loopback::Serving;
 use crate::request::{CellPath, InputFile};
 
@@ -25,7 +27,10 @@ use watch::{End, Watch};
 
 pub use capture::{Captured, OutputEvent, Stream};
 pub use outcome::{Outcome, Spent};
-pub use session::{Call, Called, Life, Session};
+pub use session::{
+    Branch, BranchError, Call, Called, Change, Difference, Hold, Life, Mark, Noted, Session,
+    Snapshot,
+};
 
 /// How a program ended, and what is left of it.
 #[derive(Debug)]
@@ -46,6 +51,8 @@ pub struct Ended {
     pub exported: u64,
     /// The files that it left in its workspace, if the launch wanted to know.
     pub changes: Changes,
+    /// Where the files of its session are now, if it has a share in one.
+    pub workspace: Option<Workspace>,
 }
 
 /// What a run needs besides its launch.
@@ -154,6 +161,7 @@ pub async fn watch(
         shown,
         exported,
         changes: changes.unwrap_or_default(),
+        workspace: launch.share.as_ref().and_then(|_| cell.workspace()),
     })
 }
 

@@ -36,7 +36,7 @@ pub use recording::{
     read_input, records_folder, sha256,
 };
 pub use run::{Ran, RunContext};
-pub use sessions::{SessionBounds, SessionInfo};
+pub use sessions::{Acted, SessionAction, SessionBounds, SessionInfo};
 pub use settings::{Budget, Settings};
 
 use queue::Queue;

@@ -4,7 +4,8 @@
 (() => {
     const fs = require('fs'), net = require('net'), util = require('util'), vm = require('vm');
     const path = require('path'), { createRequire } = require('module'), { Session } = require('inspector');
-    const folder = path.resolve('.home/.hotcell'), here = process.cwd();
+    const folder = path.resolve('.home/.hotcell'), here = process.cwd(), vars = globalThis.$vars;
+    delete globalThis.$vars;
     const calls = new net.Socket({ fd: fs.openSync(folder + '/calls', 'r'), readable: true, writable: false });
     const answers = fs.openSync(folder + '/answers', 'w');
     for (const name of [folder + '/calls', folder + '/answers', __filename]) fs.unlinkSync(name);
@@ -12,7 +13,10 @@
     inspector.connect();
     const hidden = (name, value) => Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
     const own = createRequire(here + '/');
-    const load = (name) => import(/^\.{0,2}\//.test(name) ? path.resolve(here, name) : own.resolve.paths(name) ? named(name) : name);
+    let made;
+    const hotcell = () => (made ??= { vars: vars(fs, util.inspect, folder + '/vars') });
+    const wanted = Object.assign((name) => (name === 'hotcell' ? hotcell() : own(name)), own);
+    const load = async (name) => (name === 'hotcell' ? { default: hotcell(), ...hotcell() } : import(/^\.{0,2}\//.test(name) ? path.resolve(here, name) : own.resolve.paths(name) ? named(name) : name));
     // As a module of the workspace would.
     const named = (name) => {
         try {
@@ -21,7 +25,7 @@
             return name;
         }
     };
-    for (const [name, value] of Object.entries({ require: own, module: { exports: {} }, exports: {}, __dirname: here, $import: load })) {
+    for (const [name, value] of Object.entries({ require: wanted, module: { exports: {} }, exports: {}, __dirname: here, $import: load })) {
         hidden(name, value);
     }
 

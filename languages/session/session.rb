@@ -20,6 +20,37 @@ proc do
     $stderr.puts frames.empty? ? "#{error.message} (#{error.class})" : error.full_message(highlight: false)
     error.is_a?(Interrupt) ? 130 : 1
   end
+  # Values that the calls of a session share, whatever their language: all that JSON has.
+  library = <<~'RUBY'
+    require 'json'
+    module Hotcell
+      class Vars
+        include Enumerable
+        def initialize(folder) = @folder = folder
+        def [](name) = key?(name) ? JSON.parse(File.read(at(name)), quirks_mode: true) : nil
+        def []=(name, value)
+          text = JSON.generate(value)
+          raise ArgumentError, 'a value has 1 MiB at most; write it to a file' if text.bytesize > 1 << 20
+          Dir.mkdir(@folder) unless Dir.exist?(@folder)
+          File.write("#{at(name)}~", text)
+          File.rename("#{at(name)}~", at(name))
+        end
+        def delete(name) = key?(name) && File.delete(at(name))
+        def key?(name) = File.file?(at(name))
+        def keys = Dir.exist?(@folder) ? Dir.children(@folder).reject { |name| name.end_with?('~') }.sort : []
+        def to_h = keys.to_h { |name| [name, self[name]] }
+        def each(...) = to_h.each(...)
+        def inspect = to_h.inspect
+        private def at(name)
+          name = name.to_s
+          raise ArgumentError, "not a name for a value: #{name}" unless name.match?(/\A[A-Za-z_][\w.-]{0,63}\z/)
+          File.join(@folder, name)
+        end
+      end
+      def self.vars = @vars ||= Vars.new(FOLDER)
+    end
+    $LOADED_FEATURES << 'hotcell.rb'
+  RUBY
   loop do
     line = calls.gets or exit!(0)
     number, size, input = line.split.map(&:to_i)
@@ -31,6 +62,10 @@ proc do
           $stdin.reopen(input == 1 ? "#{folder}/stdin" : '/dev/null')
           File.delete("#{folder}/stdin") if input == 1
           had_input = input == 1
+        end
+        if library && code.match?(/hotcell/i)
+          TOPLEVEL_BINDING.eval(library.sub('FOLDER', "#{folder}/vars".inspect), 'hotcell.rb', 1)
+          library = nil
         end
         Signal.trap('INT', on_interrupt || 'DEFAULT')
         result = TOPLEVEL_BINDING.eval(code, File.join(here, "call-#{number}.rb"), 1)

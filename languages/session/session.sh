@@ -14,6 +14,40 @@ __hotcell_end() {
 __hotcell_done() {
     builtin printf 'done %d %d 0\n' "$__hotcell_call" "$1" >&201
 }
+# Values that the calls of a session share, whatever their language: `hotcell_var set NAME TEXT`, `json NAME JSON`, `get NAME`, `unset NAME`,
+# `list`. A text is printed as it is, all else as JSON.
+hotcell_var() {
+    local kept=${__hotcell_stdin%/*}/vars name=${2-} text LC_ALL=C.UTF-8
+    if [[ $1 == list ]]; then
+        for text in "$kept"/*; do
+            [[ $text == *'/*' || $text == *'~' ]] || builtin printf '%s\n' "${text##*/}"
+        done
+        return
+    fi
+    [[ $name =~ ^[A-Za-z_][A-Za-z0-9_.-]{0,63}$ ]] || { builtin printf 'hotcell_var: not a name for a value: %s\n' "$name" >&2; return 2; }
+    case $1 in
+    get)
+        [[ -f $kept/$name ]] || return 1
+        text=$(<"$kept/$name")
+        if [[ $text == '"'*'"' ]]; then
+            text=${text:1:-1}
+            text=${text//'\/'//}
+            builtin printf '%b\n' "${text//'\"'/'"'}"
+        else
+            builtin printf '%s\n' "$text"
+        fi ;;
+    set | json)
+        text=${3-}
+        if [[ $1 == set ]]; then
+            text=${text//\\/\\\\} text=${text//\"/\\\"} text=${text//$'\n'/\\n} text=${text//$'\t'/\\t} text=${text//$'\r'/\\r}
+            text="\"$text\""
+        fi
+        ((${#text} <= 1 << 20)) || { builtin printf 'hotcell_var: a value has 1 MiB at most; write it to a file\n' >&2; return 2; }
+        command mkdir -p "$kept" && builtin printf '%s' "$text" >"$kept/$name~" && command mv "$kept/$name~" "$kept/$name" ;;
+    unset) command rm -f "$kept/$name" ;;
+    *) builtin printf 'hotcell_var: get, set, json, unset or list\n' >&2; return 2 ;;
+    esac
+}
 # The end of a call is the end of its program.
 trap() {
     if [[ $# -ge 2 && ( ${!#} == EXIT || ${!#} == 0 ) ]]; then

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use jail::{Limits, Link, Mount, Tree, View, Zygote};
 
-use super::WantedChanges;
+use super::{WantedChanges, Workspace};
 use crate::loopback::Service;
 use crate::request::{CellPath, InputFile, overlap};
 use crate::secret::Secret;
@@ -46,8 +46,17 @@ pub struct Launch {
     pub changes: Option<WantedChanges>,
     /// Whether it is kept between calls, which come over a channel.
     pub channel: bool,
+    /// The part it has in a session without being kept.
+    pub share: Option<Share>,
     /// The pre-started runtime that it could go on with.
     pub prestart: Option<Prestart>,
+}
+
+/// What a program that runs once has of a session: its files before, and those that it leaves.
+#[derive(Debug, Clone, Default)]
+pub struct Share {
+    /// Where the files are, if there are any yet.
+    pub files: Option<Workspace>,
 }
 
 /// A runtime that may have been started before the program came.
@@ -99,6 +108,7 @@ impl Launch {
             export: None,
             changes: None,
             channel: false,
+            share: None,
             prestart: None,
         }
     }
@@ -211,6 +221,7 @@ impl Launch {
             || self.export.is_some()
             || self.changes.is_some()
             || self.channel
+            || self.share.is_some()
     }
 
     pub(super) fn env_words(&self) -> Vec<std::ffi::OsString> {

@@ -12,7 +12,10 @@ use std::pin::Pin;
 use jail::cgroup::Usage;
 use jail::{Exit, View};
 
-use super::{CellError, Changes, Channel, Isolation, Launch, Requirement, Streams, WantedChanges};
+use super::branch::Branch;
+use super::{
+    CellError, Changes, Channel, Isolation, Launch, Requirement, Streams, WantedChanges, Workspace,
+};
 use crate::caller::Caller;
 use crate::request::{CellPath, InputFile};
 
@@ -78,6 +81,9 @@ pub trait Cell: Send + Sync {
         wanted: &'a WantedChanges,
     ) -> Boxed<'a, io::Result<Changes>>;
 
+    /// Its workspace, to be held as long as somebody wants; none if the launch had no use for it.
+    fn workspace(&self) -> Option<Workspace>;
+
     /// The socket that listens at the launch's loopback port; once.
     fn take_listener(&mut self) -> Option<OwnedFd>;
 
@@ -100,6 +106,30 @@ pub trait Cell: Send + Sync {
 
     /// Which walls stand around it.
     fn isolation(&self) -> &Isolation;
+
+    /// Whether a program that copies itself can be kept in several states: what follows.
+    fn has_branches(&self) -> bool {
+        false
+    }
+
+    /// Makes a branch of the process that is called `number` in the cell, a copy that the program has made of itself, with a copy of all
+    /// files. What ran before goes on.
+    fn keep(&mut self, number: i32) -> Boxed<'_, io::Result<Branch>> {
+        let _ = number;
+        Box::pin(async { Err(io::ErrorKind::Unsupported.into()) })
+    }
+
+    /// Has `branch` go on in place of what runs, which stands still from then on. An error means that the cell has ended.
+    fn switch(&mut self, branch: Branch) -> Boxed<'_, io::Result<Branch>> {
+        drop(branch);
+        Box::pin(async { Err(io::ErrorKind::Unsupported.into()) })
+    }
+
+    /// Ends a branch that does not run, and removes its files.
+    fn discard(&mut self, branch: Branch) -> Boxed<'_, ()> {
+        drop(branch);
+        Box::pin(async {})
+    }
 }
 
 /// What happens to a program that was started.

@@ -5,7 +5,10 @@
 //! kind, and as root it acts with the cell's own file ids, so that not even a
 //! mistake here could reach what the cell could not.
 
+mod carry;
 mod fifo;
+mod handle;
+mod stash;
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -21,7 +24,10 @@ use rustix::io::Errno;
 use crate::hint::Hint;
 use crate::request::{CellPath, FileSource, InputFile};
 
+pub use carry::Carried;
 pub use fifo::make_channel;
+pub use handle::Workspace;
+pub use stash::{Stash, copy_files, remove_files, swap_files};
 
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
@@ -207,19 +213,44 @@ pub fn collect(
     folder: &CellPath,
     most: u64,
 ) -> io::Result<Vec<InputFile>> {
+    collect_below(workspace, folder.as_str(), |_| false, most)
+}
+
+impl Workspace {
+    /// All regular files that are not excepted. Blocks.
+    pub fn files(&self, most: u64) -> io::Result<Vec<InputFile>> {
+        collect_below(self.fd(), "", |path| self.excepts(path), most)
+    }
+}
+
+fn collect_below(
+    workspace: BorrowedFd<'_>,
+    folder: &str,
+    excepts: impl Fn(&Path) -> bool,
+    most: u64,
+) -> io::Result<Vec<InputFile>> {
     let mut room = most;
     let mut files = Vec::new();
-    let mut folders = vec![folder.as_str().to_owned()];
+    let mut folders = vec![folder.to_owned()];
     while let Some(path) = folders.pop() {
-        for entry in rustix::fs::Dir::new(open_folder(workspace, &path)?)? {
+        let opened = match open_folder(workspace, &path) {
+            // A folder of the host that was granted is not the workspace's own.
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::XDEV) => continue,
+            opened => opened?,
+        };
+        for entry in rustix::fs::Dir::new(opened)? {
             let entry = entry?;
             // Nothing that we build has a name that is not text.
             let Ok(name) = entry.file_name().to_str() else {
                 continue;
             };
-            let inner = format!("{path}/{name}");
+            let inner = match path.as_str() {
+                "" => name.to_owned(),
+                path => format!("{path}/{name}"),
+            };
             match entry.file_type() {
                 _ if name == "." || name == ".." => {}
+                _ if excepts(Path::new(&inner)) => {}
                 FileType::Directory => folders.push(inner),
                 FileType::RegularFile => files.push(fetch(workspace, &inner, &mut room)?),
                 _ => {}

@@ -26,6 +26,9 @@ pub enum StartError {
 
     #[error("the session has its packages already, and cannot get others")]
     SessionPackages,
+
+    #[error("the session holds {0} languages already")]
+    SessionLanguages(usize),
 }
 
 impl StartError {
@@ -35,6 +38,7 @@ impl StartError {
             Self::Cell(error) => error.hint(),
             Self::Certificate(_) => None,
             Self::Packages(error) => error.hint(),
+            Self::SessionLanguages(_) => Some("Use another session for it.".into()),
             Self::SessionPackages => {
                 Some("Name all packages in the first call of a session, or begin another.".into())
             }
@@ -72,7 +76,6 @@ impl Rejected {
             Self::Request(_) | Self::Wish(_) => ErrorKind::InvalidRequest,
             Self::Language(LanguageError::Undetected { .. }) => ErrorKind::AmbiguousLanguage,
             Self::Language(LanguageError::NoEngine { .. }) => ErrorKind::MissingRuntime,
-            Self::Language(LanguageError::NoSession { .. }) => ErrorKind::InvalidRequest,
             Self::Language(_) => ErrorKind::UnknownLanguage,
             Self::Runtime(_) | Self::Fetch(_) => ErrorKind::MissingRuntime,
             Self::Platform(_) => ErrorKind::UnsupportedPlatform,

@@ -26,11 +26,11 @@ impl Engine {
 
     fn asked(definition: &Definition, request: &RunRequest) -> Asked {
         let fits = |way: &Way| way.fits(request.code());
+        let keeps = |way: &&Way| definition.keeps(way);
         let ways = definition.commands().iter();
-        let ways = ways
-            .filter(|way| request.session().is_none() || definition.keeps(way))
-            .map(fits)
-            .collect();
+        let is_kept = request.session().is_some() && ways.clone().any(|way| keeps(&way));
+        let ways = ways.filter(|way| !is_kept || keeps(way)).map(fits);
+        let ways = ways.collect();
         let engine = request.asked_engine().map(str::to_owned);
         (definition.id.clone(), engine, ways)
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::{Engine, StartError};
-use crate::cell::{Changes, Isolation, Launch, Requirement};
+use crate::cell::{Changes, Isolation, Launch, Requirement, Workspace};
 use crate::compile::{Built, Cells, Compiled};
 use crate::display::Shown;
 use crate::egress::{self, CertificateAuthority, EgressProxy};
@@ -38,6 +38,8 @@ pub struct RunResult {
     pub refused: Vec<Refused>,
     /// The files that it left in its workspace.
     pub changes: Changes,
+    /// Where the files of its session are now, if it has a share in one.
+    pub workspace: Option<Workspace>,
     /// What it showed beside what it printed.
     pub shown: Shown,
 }
@@ -65,6 +67,7 @@ impl RunResult {
             packages: None,
             refused: Vec::new(),
             changes: ended.changes,
+            workspace: ended.workspace,
             shown: Shown::default(),
         }
     }
@@ -110,6 +113,7 @@ impl Engine {
         surface: Surface,
         cancelled: impl Future<Output = ()>,
     ) -> Result<RunResult, StartError> {
+        tracing::debug!(language = %plan.language, "run starts");
         let mut cancelled = std::pin::pin!(cancelled);
         let furnished = match self.furnish(plan, &surface, cancelled.as_mut()).await? {
             ControlFlow::Continue(furnished) => furnished,
@@ -153,6 +157,7 @@ impl Engine {
         };
         let (launch, proxy) = self.connect(plan, launch)?;
         let mut ended = run::run(&*self.provider, &launch, surface, cancelled).await?;
+        tracing::debug!(how = ?ended.outcome, took = ?ended.duration, "run ended");
         let shown = Shown::read(ended.shown.take());
         Ok(RunResult {
             shown,

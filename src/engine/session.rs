@@ -1,72 +1,56 @@
 //! Running a plan as a call of a session: the first starts it, later ones find all that was left.
 
+mod copies;
+mod live;
+
 use std::borrow::Cow;
 use std::future::Future;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::run::Furnished;
 use super::{Engine, RunResult, StartError};
+use crate::cell::Share;
 use crate::display::Shown;
-use crate::egress::{self, EgressProxy};
-use crate::language::LanguageId;
+use crate::egress;
 use crate::plan::RunPlan;
-use crate::request::{InputFile, Network};
-use crate::run::{Call, Life, Session, Stdin, Surface};
+use crate::run::{Branch, Call, Life, Session, Stdin, Surface};
+
+pub use live::LiveSession;
+use live::{Files, Kept};
 
 /// What an expression came to: JSON if it is that, else text.
 fn value(text: String) -> Value {
     serde_json::from_str(&text).unwrap_or(Value::String(text))
 }
 
-/// A session with what was granted to its first call, which holds for all of them.
-pub struct LiveSession {
-    session: Session,
-    pub language: LanguageId,
-    network: Option<Network>,
-    servers: Vec<String>,
-    proxy: Option<Arc<EgressProxy>>,
-    /// What the answer before said of its network.
-    reported: egress::Report,
-    /// The trees of the packages that it has.
-    packages: Vec<String>,
+/// What a caller should know of files that a call did not have.
+fn not_brought(count: usize) -> Option<String> {
+    (count > 0).then(|| {
+        format!("{count} of the session's files or folders could not be brought to this call; they are kept")
+    })
 }
+
+/// How many languages of one session are kept, each in a cell of its own.
+const MOST_LANGUAGES: usize = 4;
 
 /// One call, and the session if there is one already.
 pub struct SessionCall<'a> {
-    /// None before the first call, and after one that it did not survive.
+    /// None before the first call, and after one that left nothing.
     pub live: &'a mut Option<LiveSession>,
+    /// By which its runtime knows it: [`LiveSession::next_number`], or 1.
+    pub number: u64,
     pub plan: &'a RunPlan,
     pub surface: Surface,
 }
 
-impl LiveSession {
-    /// How many calls it has had.
-    pub fn calls(&self) -> u64 {
-        self.session.calls()
-    }
-
-    /// Bytes that it uses now.
-    pub fn memory(&self) -> u64 {
-        self.session.memory()
-    }
-
-    /// Has it use no processor until the next call.
-    pub fn freeze(&mut self) {
-        self.session.freeze();
-    }
-
-    /// What a later call asks for that only the first can have, if anything.
-    pub fn lacks(&self, plan: &RunPlan, servers: Option<&[String]>) -> Option<&'static str> {
-        let network = plan.egress.as_ref().map(|egress| &egress.network);
-        if network.is_some() && network != self.network.as_ref() {
-            return Some("another network");
-        }
-        let other = servers.is_some_and(|servers| servers != self.servers);
-        other.then_some("other servers")
-    }
+/// A call that has ended.
+pub struct SessionRan {
+    pub result: RunResult,
+    pub life: Life,
+    /// What its caller should know of the session.
+    pub notes: Vec<String>,
 }
 
 impl Engine {
@@ -75,29 +59,69 @@ impl Engine {
         &self,
         call: SessionCall<'_>,
         cancelled: impl Future<Output = ()>,
-    ) -> Result<(RunResult, Life), StartError> {
+    ) -> Result<SessionRan, StartError> {
         let SessionCall {
             live,
+            number,
             plan,
             surface,
         } = call;
+        let mut session = live.take().unwrap_or_default();
+        session.is_at(number);
+        let ran = match plan.session {
+            Some(_) => self.call(&mut session, plan, surface, cancelled).await,
+            None => self.run_once(&mut session, plan, surface, cancelled).await,
+        };
+        if !session.is_empty() {
+            session.language = Some(plan.language.clone());
+            *live = Some(session);
+        }
+        ran
+    }
+
+    /// Has the kept cell of a plan's language run it.
+    async fn call(
+        &self,
+        session: &mut LiveSession,
+        plan: &RunPlan,
+        surface: Surface,
+        cancelled: impl Future<Output = ()>,
+    ) -> Result<SessionRan, StartError> {
         let mut cancelled = std::pin::pin!(cancelled);
+        let with_earlier = session.with_earlier_packages(plan);
+        let plan = with_earlier.as_ref().unwrap_or(plan);
         let furnished = match self.furnish(plan, &surface, cancelled.as_mut()).await? {
             ControlFlow::Continue(furnished) => furnished,
-            ControlFlow::Break(result) => return Ok((*result, Life::Kept)),
+            ControlFlow::Break(result) => return Ok(SessionRan::kept(*result)),
         };
-        let (prelude, files) = match live {
-            None => {
-                *live = Some(self.open(plan, &furnished, &surface).await?);
-                Default::default()
+        session.calls += 1;
+        let mut notes = Vec::new();
+        let (at, prelude, files) = match session.position(&plan.language) {
+            Some(at) => {
+                let (prelude, files) = session.kept[at].add_packages(plan, &furnished)?;
+                (at, prelude, files)
             }
-            Some(live) => live.add_packages(plan, &furnished)?,
+            None if session.kept.len() >= MOST_LANGUAGES => {
+                return Err(StartError::SessionLanguages(MOST_LANGUAGES));
+            }
+            None => {
+                let kept = self.open(plan, &furnished, &surface).await?;
+                notes.extend(session.begun_again(&plan.language));
+                session.kept.push(kept);
+                // Those that it was started with go when the session's come.
+                let files = session.files.iter().flat_map(|_| plan.call_files());
+                (session.kept.len() - 1, String::new(), files.collect())
+            }
         };
-        // It was put there if it was not there.
-        let Some(session) = live else {
-            return Err(crate::cell::CellError::Lost.into());
-        };
+        match session.bring_files(at).await {
+            Ok(left_out) => notes.extend(not_brought(left_out)),
+            Err(error) => {
+                session.lose(at);
+                return Err(error.into());
+            }
+        }
         let call = Call {
+            number: session.number,
             code: plan.code(),
             prelude: &prelude,
             files,
@@ -109,75 +133,100 @@ impl Engine {
             output_limit: plan.launch.output_limit,
             events: surface.events,
         };
-        let mut called = session.session.call(call, cancelled).await?;
+        let kept = &mut session.kept[at];
+        let mut called = kept.session.call(call, cancelled).await?;
         let mut shown = Shown::read(called.ended.shown.take());
         shown.value = called.value.map(value);
         let result = RunResult {
-            network: session.report(),
+            network: kept.report(),
             packages: furnished.packages,
             refused: furnished.refused,
             shown,
             ..RunResult::new(plan, called.ended)
         };
-        if called.life == Life::Over {
-            *live = None;
+        let life = called.life;
+        match life {
+            Life::Over => session.lose(at),
+            Life::Gone => session.lose_all(at),
+            Life::Restored(_) => session.restored(at, called.noted),
+            Life::Kept | Life::Interrupted => {}
         }
-        Ok((result, called.life))
+        Ok(SessionRan {
+            result,
+            life,
+            notes,
+        })
     }
 
-    /// Starts a session for its first call.
+    /// Runs a plan of a language that cannot be kept: in a cell of its own, with the files of the session.
+    async fn run_once(
+        &self,
+        session: &mut LiveSession,
+        plan: &RunPlan,
+        surface: Surface,
+        cancelled: impl Future<Output = ()>,
+    ) -> Result<SessionRan, StartError> {
+        session.calls += 1;
+        let (files, _hold) = session.hold_files().await.unzip();
+        let mut plan = plan.clone();
+        if let Some(files) = files.clone() {
+            let known = tokio::task::spawn_blocking(move || files.versions()).await;
+            plan.launch.changes.iter_mut().for_each(|wanted| {
+                wanted.known = known.as_ref().cloned().unwrap_or_default();
+            });
+            // One that waits may have looked at the files of its workspace already.
+            plan.launch.prestart = None;
+        }
+        plan.launch.share = Some(Share { files });
+        let mut result = self.run(&plan, surface, cancelled).await?;
+        let mut notes = Vec::new();
+        if let Some(workspace) = result.workspace.take() {
+            notes.extend(not_brought(workspace.left_out()));
+            let workspace = workspace.except(plan.own_files());
+            session.files = Some(Files {
+                workspace,
+                of: None,
+            });
+        }
+        Ok(SessionRan {
+            notes,
+            ..SessionRan::kept(result)
+        })
+    }
+
+    /// Starts the program that takes the calls of a language.
     async fn open(
         &self,
         plan: &RunPlan,
         furnished: &Furnished<'_>,
         surface: &Surface,
-    ) -> Result<LiveSession, StartError> {
+    ) -> Result<Kept, StartError> {
         let launch = plan.worker_launch(furnished.launch.clone().into_owned());
         let (launch, proxy) = self.connect(plan, Cow::Owned(launch))?;
         let provider = &*self.provider;
         let session =
             Session::start(provider, &launch, surface.requirement, &surface.caller).await?;
         let packages = furnished.packages.iter();
-        Ok(LiveSession {
-            session,
+        Ok(Kept {
+            session: Branch::of(session),
+            forks: plan.session.as_ref().is_some_and(|session| session.forks),
             language: plan.language.clone(),
             network: plan.egress.as_ref().map(|egress| egress.network.clone()),
             servers: plan.servers.clone(),
             proxy,
             reported: egress::Report::default(),
             packages: packages.map(|it| it.set.tree.clone()).collect(),
+            wishes: plan.packages.as_ref().map(|it| it.wishes.clone()),
         })
     }
 }
 
-impl LiveSession {
-    /// What its calls asked of its network, if this one did.
-    fn report(&mut self) -> Option<egress::Report> {
-        let report = self.proxy.as_ref()?.report();
-        let before = std::mem::replace(&mut self.reported, report.clone());
-        (before != report).then_some(report)
-    }
-
-    /// What a later call needs to have its packages and files.
-    fn add_packages(
-        &mut self,
-        plan: &RunPlan,
-        furnished: &Furnished<'_>,
-    ) -> Result<(String, Vec<InputFile>), StartError> {
-        let mut files = plan.call_files();
-        let (Some(packages), Some(installed)) = (&plan.packages, &furnished.packages) else {
-            return Ok((String::new(), files));
-        };
-        if self.packages.contains(&installed.set.tree) {
-            return Ok((String::new(), files));
+impl SessionRan {
+    fn kept(result: RunResult) -> Self {
+        Self {
+            result,
+            life: Life::Kept,
+            notes: Vec::new(),
         }
-        let (prelude, links) = plan.later_packages(packages, &installed.set);
-        // A runtime that is told where to look may look in several places; a link leads to one.
-        if prelude.is_empty() && !self.packages.is_empty() {
-            return Err(StartError::SessionPackages);
-        }
-        files.extend(links);
-        self.packages.push(installed.set.tree.clone());
-        Ok((prelude, files))
     }
 }

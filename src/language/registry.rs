@@ -67,9 +67,6 @@ pub enum LanguageError {
         known: Vec<String>,
     },
 
-    #[error("programs in `{language}` cannot be kept in a session")]
-    NoSession { language: LanguageId },
-
     #[error(transparent)]
     Broken(DefinitionError),
 }
@@ -88,9 +85,6 @@ impl LanguageError {
             },
             Self::Undetected { .. } => Hint::NameLanguage,
             Self::NoEngine { known, .. } => format!("Choose one of: {}.", known.join(", ")).into(),
-            Self::NoSession { .. } => {
-                "Leave out the session: each run of this language has a sandbox of its own.".into()
-            }
             Self::Broken(error) => format!("Correct or remove {}.", error.file.display()).into(),
         })
     }

@@ -51,6 +51,15 @@ pub fn equip(
         let start = display.start.iter().map(|word| fill(word));
         insert_before(&mut launch.argv, program, start);
     }
+    if !display.prepend.is_empty()
+        && let Some(InputFile {
+            source: FileSource::Bytes(code),
+            ..
+        }) = launch.files.first_mut()
+    {
+        let line = fill(&display.prepend).replace("{file}", program);
+        *code = [line.as_bytes(), b"\n", code].concat();
+    }
     lay_out(launch, display, wants)
 }
 

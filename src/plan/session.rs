@@ -1,6 +1,6 @@
 //! A program that is a call of a session: what its worker is started with, and what the call itself is.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::RunPlan;
 use super::limits::kept;
@@ -25,12 +25,15 @@ impl RunPlan {
         if let (Some(engine), Some(word)) = (engine, launch.argv.get_mut(1)) {
             *word = engine;
         }
+        if let Some(wanted) = &mut launch.changes {
+            wanted.except = self.not_the_sessions();
+        }
         let limits = kept(launch.limits.clone());
         launch.limits(limits).channel()
     }
 
     /// The same as the call of this number, by which its runtime knows it.
-    pub fn as_call(mut self, number: u64) -> Self {
+    pub fn into_call(mut self, number: u64) -> Self {
         let extension = Path::new(self.source.as_str()).extension();
         let extension = extension.and_then(|it| it.to_str()).unwrap_or_default();
         let name = format!("call-{number}.{extension}");
@@ -38,6 +41,21 @@ impl RunPlan {
         self.failure = self.failure.for_file(&format!("{folder}/{name}"));
         self.source = CellPath::parse(&name).unwrap_or(self.source);
         self
+    }
+
+    /// The files that a run of its own leaves in its workspace and none of them is its session's.
+    pub fn own_files(&self) -> impl Iterator<Item = PathBuf> {
+        let own = self.not_the_sessions().into_iter();
+        let path = |path: CellPath| PathBuf::from(path.as_str());
+        own.chain([self.source.clone()]).map(path)
+    }
+
+    /// What is at the top of its workspace and none of its session's.
+    pub(super) fn not_the_sessions(&self) -> Vec<CellPath> {
+        let wanted = self.launch.changes.iter();
+        let links = self.packages.iter().flat_map(|it| it.how.links.keys());
+        let own = wanted.flat_map(|wanted| &wanted.except).chain(links);
+        own.cloned().collect()
     }
 
     /// The text of the program.

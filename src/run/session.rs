@@ -4,10 +4,16 @@
 //! nothing else: bounded, parsed, never believed. How its process ends still comes from the kernel.
 
 mod answer;
+mod branch;
+mod copies;
+mod files;
+mod line_diff;
 mod running;
 mod source;
+mod texts;
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
@@ -17,16 +23,19 @@ use super::outcome::Spent;
 use super::watch::Watch;
 use super::{Ended, fetch_shown, serve};
 use crate::caller::Caller;
-use crate::cell::{
-    Cell, CellError, Changes, Launch, Limits, Provider, Requirement, Start, WantedChanges,
-};
+use crate::cell::{Cell, CellError, Changes, Launch, Limits, Provider, Requirement, Start};
 use crate::loopback::Serving;
 use crate::request::{CellPath, InputFile};
 use crate::secret::Redactor;
 
 use answer::Line;
+use copies::{Copy, Known};
 use running::Running;
 use source::{Source, Taking};
+
+pub use branch::{Branch, Hold};
+pub use copies::{BranchError, Mark, Noted};
+pub use texts::{Change, Difference, Snapshot};
 
 /// Where the worker finds the input of a call, below the workspace.
 const STDIN: &str = ".home/.hotcell/stdin";
@@ -43,14 +52,24 @@ pub struct Session {
     /// The CPU time of all calls before.
     cpu: Duration,
     is_frozen: bool,
-    /// What is wanted of the files that its calls leave, with those that are known.
-    wanted: Option<WantedChanges>,
     /// The folder of what its calls show.
     shown: Option<CellPath>,
+    /// Which of its branches runs, and what is known of that.
+    branch: u32,
+    known: Known,
+    /// The states that do not run, the newest last.
+    copies: Vec<Copy>,
+    next_branch: u32,
+    /// Whether its cell was ended.
+    is_over: bool,
+    /// What of the files of another cell could not be brought here.
+    left_out: Vec<PathBuf>,
 }
 
 /// One program for a session to run.
 pub struct Call<'a> {
+    /// By which its runtime knows it. No other call in the same cell has it, and none has 0.
+    pub number: u64,
     pub code: &'a [u8],
     /// What the worker runs before it, for us.
     pub prelude: &'a str,
@@ -69,16 +88,22 @@ pub struct Called {
     /// What its last expression came to, as text.
     pub value: Option<String>,
     pub life: Life,
+    /// What was noted of the state that took its place, if one did.
+    pub noted: Noted,
 }
 
 /// What is left of a session after a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Life {
     Kept,
     /// The call was interrupted, and all that it had done until then is kept.
     Interrupted,
-    /// The worker has ended or had to be ended, and all is lost.
+    /// The worker has ended or had to be ended; the session is as it was at this mark.
+    Restored(Mark),
+    /// The worker has ended or had to be ended. Its files are still there.
     Over,
+    /// The same, and its files are lost: its cell goes on with other branches, or has ended with all of them.
+    Gone,
 }
 
 impl Session {
@@ -109,14 +134,18 @@ impl Session {
             limits: launch.limits.clone(),
             cpu: Duration::ZERO,
             is_frozen: false,
-            wanted: launch.changes.clone(),
             shown: launch.shown.clone(),
+            branch: 0,
+            known: Known::new(launch.changes.clone()),
+            copies: Vec::new(),
+            next_branch: 1,
+            is_over: false,
+            left_out: Vec::new(),
         })
     }
 
-    /// How many calls it has been sent.
-    pub fn calls(&self) -> u64 {
-        self.line.number
+    pub fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     pub fn memory(&self) -> u64 {
@@ -135,9 +164,7 @@ impl Session {
         mut call: Call<'_>,
         cancelled: impl Future<Output = ()>,
     ) -> Result<Called, CellError> {
-        if self.is_frozen {
-            self.is_frozen = self.cell.thaw().is_err();
-        }
+        self.thaw();
         let has_input = !call.stdin.is_empty();
         if has_input {
             let path = CellPath::parse(STDIN).expect("a plain path");
@@ -147,7 +174,7 @@ impl Session {
         if !call.files.is_empty() {
             self.cell.place(&call.files).await?;
         }
-        let message = self.line.next_call(call.prelude, call.code, has_input);
+        let message = self.line.next_call(&call, has_input);
         let started = Instant::now();
         let taking = Taking {
             ceiling: Ceiling::new(call.output_limit),
@@ -158,6 +185,7 @@ impl Session {
             watch: Watch::new(&mut *self.cell, &self.limits),
             line: &mut self.line,
             deadline: started + call.timeout,
+            has_others: !self.copies.is_empty(),
         };
         let work = async {
             let done = running
@@ -193,17 +221,34 @@ impl Session {
             exported: 0,
             shown: fetch_shown(&*self.cell, self.shown.as_ref()).await,
             changes: self.changes().await,
+            workspace: None,
         };
-        Ok(Called { ended, value, life })
+        let life = match life {
+            Life::Over => self.survive(&ended.outcome).await,
+            life => life,
+        };
+        Ok(Called {
+            ended,
+            value,
+            life,
+            noted: self.known.noted.clone(),
+        })
+    }
+
+    fn thaw(&mut self) {
+        if self.is_frozen {
+            self.is_frozen = self.cell.thaw().is_err();
+        }
     }
 
     /// The files that are new or changed since the call before.
     async fn changes(&mut self) -> Changes {
-        let Some(wanted) = &mut self.wanted else {
+        let Some(wanted) = &mut self.known.wanted else {
             return Changes::default();
         };
-        let found = self.cell.changes(&[], wanted).await.unwrap_or_default();
+        let mut found = self.cell.changes(&[], wanted).await.unwrap_or_default();
         wanted.remember(&found);
+        self.known.texts.compare(&mut found);
         found
     }
 

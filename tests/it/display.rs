@@ -1,6 +1,7 @@
 //! What a program shows beside what it prints: pictures in blocks of their own, and the value of its last expression.
 
 mod hostile;
+mod languages;
 mod libraries;
 
 use base64::Engine as _;

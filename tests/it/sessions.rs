@@ -1,9 +1,11 @@
 //! Sessions on the real binary: what is kept between calls, what ends it, and whose it is.
 
+mod branches;
 mod hostile;
 mod languages;
 mod life;
 mod reach;
+mod several;
 
 use serde_json::{Value, json};
 

@@ -93,6 +93,19 @@ pub fn has(program: &str) -> bool {
     found
 }
 
+/// The same for a program of a language that only `scripts/test --all-languages` installs: others go on without it, aloud.
+pub fn has_heavy(program: &str) -> bool {
+    let is_installed = std::env::var_os("HOTCELL_ALL_LANGUAGES").is_some();
+    let found = |folder: &str| Path::new(folder).join(program).exists();
+    match PATH.split(':').any(found) {
+        false if !is_installed => {
+            println!("SKIP no `{program}` on this host");
+            false
+        }
+        _ => has(program),
+    }
+}
+
 /// Asks until it is so or `limit` is over; whether it came to be so.
 pub fn eventually(limit: Duration, mut so: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + limit;

@@ -13,7 +13,7 @@ use std::process::{Command, ExitCode, Stdio};
 use hotcell::caller::Caller;
 use hotcell::cell::{
     Boxed, Cell, CellError, Changes, Channel, Event, Exit, Isolation, Launch, Level, Provider,
-    Start, Streams, Usage, View, WantedChanges, changes,
+    Start, Streams, Usage, View, WantedChanges, Workspace, changes,
 };
 use hotcell::engine::Engine;
 use hotcell::language::Surroundings;
@@ -64,6 +64,10 @@ impl Process {
             argv, env, view, ..
         } = start.launch;
         let workspace = TempDir::new()?;
+        if let Some(files) = start.launch.share.as_ref().and_then(|it| it.files.as_ref()) {
+            let own = std::fs::File::open(workspace.path())?;
+            Workspace::new(own.into(), None).carry(files);
+        }
         for file in &start.launch.files {
             write(workspace.path(), file)?;
         }
@@ -197,6 +201,11 @@ impl Cell for Process {
             let workspace = std::fs::File::open(self.workspace.path())?;
             Ok(changes(workspace.as_fd(), placed, wanted))
         })
+    }
+
+    fn workspace(&self) -> Option<Workspace> {
+        let folder = std::fs::File::open(self.workspace.path()).ok()?;
+        Some(Workspace::new(folder.into(), None))
     }
 
     fn take_listener(&mut self) -> Option<OwnedFd> {

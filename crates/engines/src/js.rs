@@ -19,6 +19,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -54,6 +55,8 @@ pub struct Files {
     first: RefCell<Option<Script>>,
     /// Of every file that was rewritten or wrapped.
     places: RefCell<HashMap<String, Written>>,
+    /// Set when the call that runs shall stop, in a session.
+    stop: Option<&'static AtomicBool>,
     /// What the packages in a folder say of themselves.
     manifests: RefCell<HashMap<PathBuf, Option<Rc<serde_json::Value>>>>,
 }
@@ -138,6 +141,9 @@ fn in_world(
         modules::Modules(files.clone()),
     );
     runtime.set_host_promise_rejection_tracker(Some(Box::new(rejected)));
+    if let Some(stop) = files.stop {
+        runtime.set_interrupt_handler(Some(Box::new(move || stop.load(Ordering::Relaxed))));
+    }
     let context = Context::full(&runtime).map_err(|error| ours(error.to_string()))?;
     context.with(|ctx| {
         let broken =
@@ -182,12 +188,14 @@ fn turn<'js>(world: &World<'_, 'js>, main: Option<Promise<'js>>) -> Result<u8, F
     };
     loop {
         loop {
+            files.go_on()?;
             let ticked: bool = tick
                 .call(())
                 .catch(ctx)
                 .map_err(|error| thrown(control, error, files))?;
             let mut worked = false;
             while ctx.execute_pending_job() {
+                files.go_on()?;
                 worked = true;
             }
             if !ticked && !worked {
@@ -206,7 +214,7 @@ fn turn<'js>(world: &World<'_, 'js>, main: Option<Promise<'js>>) -> Result<u8, F
             .catch(ctx)
             .map_err(|error| thrown(control, error, files))?;
         if requests.are_pending() {
-            if let Some(arrived) = requests.next(wait) {
+            if let Some(arrived) = requests.next(files.at_most(wait)) {
                 let delivered = arrived.deliver(ctx, control).catch(ctx);
                 delivered.map_err(|error| thrown(control, error, files))?;
             }
@@ -216,7 +224,7 @@ fn turn<'js>(world: &World<'_, 'js>, main: Option<Promise<'js>>) -> Result<u8, F
             break;
         }
         if wait > 0.0 {
-            thread::sleep(Duration::from_secs_f64(wait / 1000.0));
+            thread::sleep(Duration::from_secs_f64(files.at_most(wait) / 1000.0));
         }
     }
     let pending = main.is_some_and(|main| main.state() == rquickjs::promise::PromiseState::Pending);
@@ -253,6 +261,7 @@ impl Files {
             dialect,
             first: RefCell::new(first),
             places: RefCell::default(),
+            stop: None,
             manifests: RefCell::default(),
         }
     }

@@ -20,6 +20,7 @@ mod wasm;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 
 /// A program as its engine gets it.
@@ -28,6 +29,8 @@ struct Program {
     file: String,
     source: Vec<u8>,
     args: Vec<String>,
+    /// Has interrupts set a flag from now on.
+    interrupts: fn() -> &'static AtomicBool,
 }
 
 /// A program's end by its own fault, or a refusal to start it.
@@ -102,14 +105,19 @@ pub fn version(name: &str) -> Option<&'static str> {
 }
 
 /// The whole life of a cell's program: the engine, the program's file, its arguments.
-pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+///
+/// One that is kept between calls asks for `interrupts`, a flag that is set when its call shall stop.
+pub fn main(
+    arguments: impl Iterator<Item = OsString>,
+    interrupts: fn() -> &'static AtomicBool,
+) -> ExitCode {
     // SECURITY: what the program starts must not look into us. We are a file that other
     // cells see too, and /proc would lead there.
     let hidden =
         rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
     let result = hidden.map_err(|error| ours(format!("cannot hide: {error}")));
     let result = result
-        .and_then(|()| read(arguments))
+        .and_then(|()| read(arguments, interrupts))
         .and_then(|(engine, program)| {
             let work = thread::Builder::new().stack_size(STACK);
             let running = work
@@ -128,7 +136,10 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     code.into()
 }
 
-fn read(mut arguments: impl Iterator<Item = OsString>) -> Result<(Engine, Program), Failed> {
+fn read(
+    mut arguments: impl Iterator<Item = OsString>,
+    interrupts: fn() -> &'static AtomicBool,
+) -> Result<(Engine, Program), Failed> {
     let mut text = || {
         arguments
             .next()
@@ -144,7 +155,13 @@ fn read(mut arguments: impl Iterator<Item = OsString>) -> Result<(Engine, Progra
         source.drain(..3);
     }
     let args = std::iter::from_fn(text).collect();
-    Ok((engine, Program { file, source, args }))
+    let program = Program {
+        file,
+        source,
+        args,
+        interrupts,
+    };
+    Ok((engine, program))
 }
 
 impl Program {

@@ -1,9 +1,11 @@
 //! An engine that is kept between calls: it takes them from a FIFO, runs each, and says when it is done.
 //!
-//! A call is `NUMBER BYTES INPUT\n` and its code; the answer is `done NUMBER CODE BYTES\n` and its value. An interrupt ends the engine.
+//! A call is `NUMBER BYTES INPUT\n` and its code; the answer is `done NUMBER CODE BYTES\n` and its value. An interrupt sets
+//! a flag, which an engine that can looks at.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::sync::atomic::Ordering;
 
 use super::{Failed, Program, ours};
 
@@ -12,6 +14,9 @@ const ANSWERS: &str = ".home/.hotcell/answers";
 /// Bytes of a value that are shown.
 const LONGEST_VALUE: usize = 16_000;
 const STDIN: &str = ".home/.hotcell/stdin";
+
+/// The exit code of a call that was interrupted, as a shell has it.
+pub const INTERRUPTED: u8 = 130;
 
 /// How a call ended, and what it came to.
 pub struct Done {
@@ -31,13 +36,17 @@ pub fn serve(
     for path in [CALLS, ANSWERS, &program.file] {
         fs::remove_file(path).map_err(failed)?;
     }
+    let interrupted = (program.interrupts)();
     let ending = program.file.rsplit('.').next().unwrap_or_default();
     while let Some((number, source, has_input)) = next_call(&mut calls).map_err(failed)? {
         let call = Program {
             file: format!("/tmp/call-{number}.{ending}"),
             source,
             args: Vec::new(),
+            interrupts: program.interrupts,
         };
+        // One that came late was for the call before.
+        interrupted.store(false, Ordering::Relaxed);
         let input = if has_input { STDIN } else { "/dev/null" };
         let input = File::open(input).map_err(failed)?;
         rustix::stdio::dup2_stdin(input).map_err(|error| failed(error.into()))?;

@@ -7,6 +7,7 @@
 mod table;
 
 use std::io::{self, Read, Write};
+use std::sync::atomic::Ordering;
 
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::functions::FunctionFlags;
@@ -19,6 +20,9 @@ use table::{Mode, Table};
 
 pub const VERSION: &str = "3.54.1";
 
+/// How many steps of SQLite's machine there are between two looks at whether a call shall stop.
+const STEPS: i32 = 10_000;
+
 pub fn run(program: &Program) -> Result<u8, Failed> {
     run_in(&mut Session::new(program)?, program)
 }
@@ -26,6 +30,10 @@ pub fn run(program: &Program) -> Result<u8, Failed> {
 /// The same for calls that share one database.
 pub fn session(program: &Program) -> Result<u8, Failed> {
     let mut session = Session::new(program)?;
+    let interrupted = (program.interrupts)();
+    let stop = move || interrupted.load(Ordering::Relaxed);
+    let watched = session.connection.progress_handler(STEPS, Some(stop));
+    watched.map_err(|error| super::ours(error.to_string()))?;
     super::session::serve(program, |call| {
         let (code, value) = (run_in(&mut session, call)?, String::new());
         Ok(Done { code, value })

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use tokio::time::timeout;
 
 use super::prestarted::Prestarted;
 use crate::cell::workspace::{make_channel, place};
-use crate::cell::{CellError, Channel, Isolation, Launch, Requirement, Streams};
+use crate::cell::{CellError, Channel, Isolation, Launch, Requirement, Share, Streams, Workspace};
 use crate::request::{FileSource, InputFile};
 
 /// How long a cell may take to build its walls. Far above what it takes: this
@@ -29,6 +30,8 @@ pub struct AsyncCell {
     pub inner: jail::Cell,
     /// Of a program that is kept between calls.
     pub channel: Option<Channel>,
+    /// What of its session's files could not be brought here.
+    left_out: Vec<PathBuf>,
 }
 
 impl AsyncCell {
@@ -47,11 +50,11 @@ impl AsyncCell {
         let inner = jail.spawn(policy, theirs)?;
         let status = inner.status().ok_or(JailError::SpawnerGone)?;
         let readiness = watch(status).map_err(JailError::Talk)?;
-        let channel = None;
         let cell = Self {
             readiness,
             inner,
-            channel,
+            channel: None,
+            left_out: Vec::new(),
         };
         Ok((cell, streams))
     }
@@ -70,6 +73,21 @@ impl AsyncCell {
                 event => return event,
             }
         }
+    }
+
+    /// Its workspace, to be held as long as somebody wants.
+    pub fn workspace(&self) -> Option<Workspace> {
+        let folder = self.inner.workspace()?.try_clone_to_owned().ok()?;
+        let workspace = Workspace::new(folder, self.inner.uid());
+        Some(workspace.without(self.left_out.iter().cloned()))
+    }
+
+    /// Brings the files of another workspace into its own.
+    async fn carry(&mut self, from: Workspace) -> Result<(), CellError> {
+        let own = self.workspace().ok_or(CellError::Lost)?;
+        let carried = tokio::task::spawn_blocking(move || own.carry(&from)).await;
+        self.left_out = carried.map_err(|_| CellError::Lost)?.left_out;
+        Ok(())
     }
 
     /// Writes files into its workspace.
@@ -183,6 +201,9 @@ impl Program<'_> {
 
     /// Places the launch's files, closes what it has no use for, and sends the start message; whether that could be sent.
     async fn fill(&self, cell: &mut AsyncCell, prelude: &str) -> Result<io::Result<()>, CellError> {
+        if let Some(Share { files: Some(files) }) = &self.launch.share {
+            cell.carry(files.clone()).await?;
+        }
         cell.place(&self.launch.files).await?;
         if self.launch.channel {
             let workspace = cell.inner.workspace().ok_or(CellError::Lost)?;

@@ -21,6 +21,9 @@ pub struct Display {
     /// commands that are for all programs.
     #[serde(default)]
     pub start: Vec<String>,
+    /// A line before the program that loads a script, for a runtime that can be told in no other way.
+    #[serde(default)]
+    pub prepend: String,
     /// What has a new runtime load a script: `{own}` is what the variable had before.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
@@ -103,7 +106,15 @@ impl LastValue {
     }
 }
 
-const SCRIPTS: [Script; 3] = [
+const SCRIPTS: [Script; 5] = [
+    Script {
+        name: "value.R",
+        text: include_str!("../../../languages/display/value.R"),
+    },
+    Script {
+        name: "value.rb",
+        text: include_str!("../../../languages/display/value.rb"),
+    },
     Script {
         name: "display.cjs",
         text: include_str!("../../../languages/display/display.cjs"),

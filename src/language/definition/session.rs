@@ -3,7 +3,6 @@
 use serde::{Deserialize, Deserializer, de};
 
 use super::{Definition, Way};
-use crate::language::LanguageError;
 
 /// `[session]` of a definition.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -20,6 +19,9 @@ pub struct Session {
     /// Whether it loads the scripts of `[display]` for calls that show something.
     #[serde(default)]
     pub shows: bool,
+    /// Whether the worker can make a copy of itself by a fork.
+    #[serde(default)]
+    pub forks: bool,
     /// The folder that the runtime takes the file of a call to be in. Most of them have it written there.
     #[serde(default = "usual_folder")]
     pub folder: String,
@@ -36,10 +38,19 @@ pub struct Worker {
     pub text: &'static str,
 }
 
-const WORKERS: [Worker; 4] = [
+const WORKERS: [Worker; 5] = [
+    Worker {
+        name: "session.R",
+        text: include_str!("../../../languages/session/session.R"),
+    },
     Worker {
         name: "session.cjs",
-        text: include_str!("../../../languages/session/session.cjs"),
+        text: concat!(
+            "globalThis.$vars = ",
+            include_str!("../../../languages/session/vars.js"),
+            ";\n",
+            include_str!("../../../languages/session/session.cjs")
+        ),
     },
     Worker {
         name: "session.py",
@@ -65,15 +76,16 @@ fn worker<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Worker>, D::Error
 }
 
 impl Definition {
-    /// The same with only the ways that can be kept between calls.
-    pub fn for_session(&self) -> Result<Self, LanguageError> {
+    /// The same with only the ways that can be kept between calls. If none can, each call is a run of its own.
+    pub fn for_session(&self) -> Self {
         let ways = self.commands().iter().filter(|way| self.keeps(way));
         let ways: Vec<Way> = ways.cloned().collect();
         match ways.as_slice() {
-            [] => Err(LanguageError::NoSession {
-                language: self.id.clone(),
-            }),
-            _ => Ok(self.with_commands(ways)),
+            [] => Self {
+                session: None,
+                ..self.clone()
+            },
+            _ => self.with_commands(ways),
         }
     }
 

@@ -7,12 +7,12 @@ use tokio::sync::{OwnedMutexGuard, oneshot};
 
 use super::entry::{Entry, State};
 use super::{Busy, Key, Sessions};
-use crate::engine::{RunResult, SessionCall, StartError};
+use crate::engine::{LiveSession, RunResult, SessionCall, StartError};
 use crate::error_kind::ErrorKind;
 use crate::output::RunOutput;
 use crate::plan::RunPlan;
 use crate::request::{RunRequest, SessionName};
-use crate::run::{Life, Stdin, Surface};
+use crate::run::{Life, Mark, Stdin, Surface};
 use crate::service::Service;
 use crate::service::long_output::Recorder;
 use crate::service::observer::{Observer, Output};
@@ -20,18 +20,22 @@ use crate::service::queue::{Turn, Waiting};
 use crate::service::recording::Recording;
 use crate::service::run::{Ran, RunContext};
 
+/// Why a session has nothing of before.
+const ENDED: &str = "its interpreter ended";
+
 /// A call that has its session for itself. When it is dropped the next one has.
-struct Held {
-    sessions: Arc<Sessions>,
-    key: Key,
-    entry: Arc<Entry>,
-    state: OwnedMutexGuard<State>,
+pub(super) struct Held {
+    pub sessions: Arc<Sessions>,
+    pub key: Key,
+    pub entry: Arc<Entry>,
+    pub state: OwnedMutexGuard<State>,
 }
 
 /// What is left to do when a call is planned. It goes on without its caller, who may leave.
 struct Ready {
     held: Held,
     turn: Turn,
+    number: u64,
     plan: Arc<RunPlan>,
     surface: Surface,
 }
@@ -66,6 +70,7 @@ impl Service {
             Err(full) => return Ran::busy(full),
         };
         let servers = request.asked_servers().map(<[String]>::to_vec);
+        let limits = *request.asked_limits();
         let plan = match self.prepare_aside(held.with_language(request)).await {
             Ok(plan) => plan,
             Err(rejected) => {
@@ -73,11 +78,20 @@ impl Service {
                 return RunOutput::of_rejected(&rejected, message).into();
             }
         };
-        if let Some(message) = held.mismatch(&plan, servers.as_deref()) {
+        let live = held.state.live.as_ref();
+        if live.is_some_and(|live| live.lacks(&plan, servers.as_deref())) {
+            let message = format!(
+                "the session `{name}` cannot get other servers: what it may reach was decided by its first call"
+            );
             return refuse(&message, "Use another session for it.");
         }
-        let number = held.state.live.as_ref().map_or(0, |live| live.calls());
-        let plan = Arc::new(plan.as_call(number + 1));
+        let kept = live.map_or(Vec::new(), |live| live.keeps(&plan, &limits));
+        let number = live.map_or(1, LiveSession::next_number);
+        let plan = held.with_files(match plan.session {
+            Some(_) => plan.into_call(number),
+            None => plan,
+        });
+        let plan = Arc::new(plan);
         recording.planned(&plan);
         let stores = context.observer.wants_long_output_stored();
         let recorder = stores.then(Recorder::new);
@@ -91,6 +105,7 @@ impl Service {
         let ready = Ready {
             held,
             turn,
+            number,
             plan: plan.clone(),
             surface,
         };
@@ -117,7 +132,7 @@ impl Service {
             long: self.store_long(owner, streams, candidates),
             output: output
                 .with_version(version)
-                .in_session(name.to_string(), note),
+                .in_session(name.to_string(), unchanged(&kept).into_iter().chain(note)),
             heard,
         }
     }
@@ -139,12 +154,14 @@ impl Service {
             };
             // It may have been closed meanwhile.
             if self.sessions.holds(&key, &entry) {
-                return Ok(Held {
+                let mut held = Held {
                     sessions: self.sessions.clone(),
                     key,
                     entry,
                     state,
-                });
+                };
+                held.notice_end();
+                return Ok(held);
             }
         }
     }
@@ -179,6 +196,7 @@ impl Service {
         let Ready {
             mut held,
             turn,
+            number,
             plan,
             surface,
         } = ready;
@@ -192,34 +210,63 @@ impl Service {
         };
         let call = SessionCall {
             live: &mut held.state.live,
+            number,
             plan: &plan,
             surface,
         };
         let ran = self.engine().run_in_session(call, stopped).await;
-        let life = ran.as_ref().ok().map(|(_, life)| *life);
-        if life == Some(Life::Over) {
-            held.state.lost = Some("its interpreter ended".to_owned());
+        if held.state.live.is_some() {
+            held.state.begin = None;
+        } else if ran.is_ok() {
+            held.state.lost = Some(ENDED.to_owned());
         }
-        drop((held, turn));
-        (ran.map(|(result, _)| result), note(life, anew))
+        drop(turn);
+        held.keep_for_undo();
+        match ran {
+            Ok(ran) => (Ok(ran.result), note(ran.life, anew, ran.notes)),
+            Err(error) => (Err(error), None),
+        }
     }
 }
 
 /// What a caller should know of the session after a call.
-fn note(life: Option<Life>, anew: Option<String>) -> Option<String> {
-    let ended = match life {
-        Some(Life::Interrupted) => Some("the call was interrupted; the session keeps what it has"),
-        Some(Life::Over) => Some(
-            "the session has ended: its variables and files are lost, and the next call starts it anew",
+fn note(life: Life, anew: Option<String>, mut notes: Vec<String>) -> Option<String> {
+    if let Some(why) = anew {
+        notes.push(format!(
+            "the session was started anew, because {why}: what it held before is lost"
+        ));
+    }
+    notes.extend(match life {
+        Life::Interrupted => {
+            Some("the call was interrupted; the session keeps what it has".to_owned())
+        }
+        Life::Over => Some(
+            "its interpreter has ended: its variables are lost, and its files are kept".to_owned(),
         ),
-        Some(Life::Kept) | None => None,
-    };
-    let anew = anew.map(|why| {
-        format!("the session was started anew, because {why}: what it held before is lost")
+        Life::Gone => Some(
+            "the session has ended: its variables and files are lost, and the next call starts it anew"
+                .to_owned(),
+        ),
+        Life::Restored(mark) => {
+            let when = match mark {
+                Mark::Checkpoint(name) => format!("at the checkpoint `{name}`"),
+                Mark::Undo => "before this call".to_owned(),
+            };
+            Some(format!(
+                "the interpreter has ended: the session is as it was {when}, and what came later is lost"
+            ))
+        }
+        Life::Kept => None,
     });
-    let notes = [anew, ended.map(str::to_owned)];
-    let notes: Vec<String> = notes.into_iter().flatten().collect();
     (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+/// What a caller should know who asked for something that only the first call decides.
+fn unchanged(kept: &[&str]) -> Option<String> {
+    let all = kept.join(", ");
+    (!kept.is_empty()).then(|| {
+        format!("the session keeps what its first call gave it: {all} of this call had no effect")
+    })
 }
 
 fn refuse<H: Default>(message: &str, hint: &str) -> Ran<H> {
@@ -233,28 +280,45 @@ impl Drop for Held {
 }
 
 impl Held {
-    /// A call that names no language is in its session's.
+    /// What shares a sandbox with it may have ended that.
+    pub fn notice_end(&mut self) {
+        let State { live, lost, .. } = &mut *self.state;
+        if live.take_if(LiveSession::notice_end).is_some() {
+            *lost = Some(ENDED.to_owned());
+        }
+    }
+
+    /// Lets go of the session, once it is kept as it is now if that was asked for. The answer does not wait for it.
+    fn keep_for_undo(mut self) {
+        let live = self.state.live.as_ref();
+        if live.is_some_and(|live| live.keeps_undo) {
+            tokio::spawn(async move {
+                if let Some(live) = &mut self.state.live {
+                    // Without it there is nothing to undo.
+                    let _ = live.after_call().await;
+                }
+            });
+        }
+    }
+
+    /// A call that names no language is in that of the call before.
     fn with_language(&self, request: RunRequest) -> RunRequest {
-        match &self.state.live {
-            Some(live) if request.asked_language().is_none() => {
-                request.language(live.language.as_str())
-            }
+        let State { live, begin, .. } = &*self.state;
+        let live = live.as_ref().and_then(|live| live.language.as_ref());
+        let begin = begin.as_ref().and_then(|begin| begin.language.as_ref());
+        match live.or(begin) {
+            Some(own) if request.asked_language().is_none() => request.language(own.as_str()),
             _ => request,
         }
     }
 
-    /// What a call asks for that its session cannot do, if anything.
-    fn mismatch(&self, plan: &RunPlan, servers: Option<&[String]>) -> Option<String> {
-        let (live, name) = (self.state.live.as_ref()?, &self.key.1);
-        if live.language != plan.language {
-            let (own, asked) = (&live.language, &plan.language);
-            return Some(format!(
-                "the session `{name}` is in {own}, and cannot run {asked}"
-            ));
+    /// The first call of a session that begins with files has them, but for those that it brings itself.
+    fn with_files(&self, mut plan: RunPlan) -> RunPlan {
+        if let (None, Some(begin)) = (&self.state.live, &self.state.begin) {
+            let files = begin.files.iter().cloned();
+            let after_source = plan.launch.files.len().min(1);
+            plan.launch.files.splice(after_source..after_source, files);
         }
-        let lacked = live.lacks(plan, servers)?;
-        Some(format!(
-            "the session `{name}` cannot get {lacked}: what it may reach was decided by its first call"
-        ))
+        plan
     }
 }

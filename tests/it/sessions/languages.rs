@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{call_with, serve};
 use crate::mcp::client::Client;
-use crate::support::{anyone, has};
+use crate::support::{anyone, has, has_heavy};
 
 /// Calls one after the other: code, what it prints, its value.
 fn expect(client: &mut Client, language: &str, calls: &[(&str, &str, Value)]) {
@@ -278,4 +278,92 @@ fn the_engine_inside_keeps_names_of_javascript_and_typescript() {
             ("const q: number = g(p);\nq", "", "4".into()),
         ],
     );
+}
+
+#[test]
+fn r_keeps_variables_functions_and_libraries() {
+    let Some(hotcell) = anyone().filter(|_| has_heavy("Rscript")) else {
+        return;
+    };
+    let mut client = serve(&hotcell, &[]);
+    expect(
+        &mut client,
+        "r",
+        &[
+            (
+                "x <- 1; f <- function(y) x + y; library(stats)",
+                "",
+                Value::Null,
+            ),
+            ("x\nf(41)", "[1] 1\n", "42".into()),
+            (
+                "list(a = 1:3, b = 'é', c = NULL)",
+                "",
+                "{\"a\":[1, 2, 3], \"b\":\"é\", \"c\":null}".into(),
+            ),
+            ("data.frame(n = 1:2)", "", "  n\n1 1\n2 2".into()),
+            ("invisible(5)", "", Value::Null),
+            (
+                "hotcell$vars$m <- list(1, 'two'); hotcell$vars$n <- c(a = 1.5)\nnames(hotcell$vars)",
+                "",
+                "[\"m\", \"n\"]".into(),
+            ),
+            ("hotcell$vars$m[[2]]", "", "two".into()),
+            ("quit(status = 0)", "", Value::Null),
+        ],
+    );
+    let given = json!({ "code": "readLines(file('stdin'))", "session": "r", "stdin": "given\n" });
+    assert_eq!(call_with(&mut client, given)["value"], "given");
+    expect_failure(&mut client, "r", "stop('boom')", ("exception", 1, "boom"));
+    expect_failure(
+        &mut client,
+        "r",
+        "f <- function() g()\nf()",
+        ("exception", 1, "could not find function"),
+    );
+    expect_failure(
+        &mut client,
+        "r",
+        "1 +",
+        ("syntax", 1, "unexpected end of input"),
+    );
+    expect_failure(&mut client, "r", "quit(status = 3)", ("exception", 3, ""));
+    expect_interrupted(&mut client, "r", "x <- 2; repeat {}");
+    expect_interrupted(&mut client, "r", "Sys.sleep(50)");
+    expect(&mut client, "r", &[("x", "", "2".into())]);
+}
+
+#[test]
+fn a_call_of_an_engine_inside_is_interrupted_and_keeps_its_session() {
+    let Some(hotcell) = anyone() else { return };
+    let mut client = serve(&hotcell, &[]);
+    expect(
+        &mut client,
+        "sql",
+        &[(
+            "create table t(a); insert into t values (1);",
+            "",
+            Value::Null,
+        )],
+    );
+    let endless =
+        "with recursive r(n) as (select 1 union all select n + 1 from r) select count(*) from r;";
+    expect_interrupted(&mut client, "sql", endless);
+    expect(
+        &mut client,
+        "sql",
+        &[("select a from t;", "a\n1\n", Value::Null)],
+    );
+    for language in ["javascript@embedded", "typescript"] {
+        expect(&mut client, language, &[("var a = 1", "", Value::Null)]);
+        for endless in [
+            "a += 1; while (true);",
+            "a += 1; await new Promise((r) => setTimeout(r, 50000))",
+            "a += 1; setInterval(() => {}, 10)",
+            "a += 1; (async () => { for (;;) { await null; for (let i = 0; i < 1e9; i++); } })()",
+        ] {
+            expect_interrupted(&mut client, language, endless);
+        }
+        expect(&mut client, language, &[("a", "", "5".into())]);
+    }
 }

@@ -217,27 +217,15 @@ fn closing_a_session_ends_the_call_that_it_runs() {
 }
 
 #[test]
-fn a_later_call_gets_no_other_language_network_or_arguments() {
+fn a_later_call_gets_no_arguments_and_a_session_needs_a_name() {
     let Some(hotcell) = anyone() else { return };
     let mut client = serve(&hotcell, &[]);
     call(&mut client, "x = 1");
     for (arguments, why) in [
-        (
-            json!({ "code": "puts 1", "language": "ruby" }),
-            "is in python",
-        ),
-        (
-            json!({ "code": "1", "network": ["example.com"] }),
-            "another network",
-        ),
         (json!({ "code": "1", "args": ["a"] }), "takes no arguments"),
         (
             json!({ "code": "1", "session": "a b" }),
             "not a name for a session",
-        ),
-        (
-            json!({ "code": "int main() {}", "language": "c", "session": "c" }),
-            "cannot be kept in a session",
         ),
     ] {
         let facts = call_with(&mut client, arguments);
@@ -247,6 +235,29 @@ fn a_later_call_gets_no_other_language_network_or_arguments() {
     }
     assert_eq!(call(&mut client, "x")["value"], "1", "it is as it was");
     assert_eq!(names(&mut client), ["s"]);
+}
+
+#[test]
+fn a_later_call_that_asks_for_other_limits_is_told_that_the_session_keeps_its_own() {
+    let Some(hotcell) = anyone() else { return };
+    let mut client = serve(&hotcell, &[]);
+    let first = json!({ "code": "x = 1", "language": "python", "memory": "256M" });
+    assert_eq!(note(&call_with(&mut client, first)), "");
+    let asked = json!({ "code": "x", "memory": "1G", "processes": 8, "network": ["example.com"] });
+    let facts = call_with(&mut client, asked);
+    assert_eq!(
+        (&facts["value"], &facts["status"]),
+        (&json!("1"), &json!("ok"))
+    );
+    let said = note(&facts);
+    assert!(said.contains("keeps"), "{said}");
+    assert!(
+        said.contains("memory, processes, network of this call"),
+        "{said}"
+    );
+    let same = json!({ "code": "x", "memory": "256M", "timeout": 9 });
+    assert_eq!(note(&call_with(&mut client, same)), "", "it is what it has");
+    assert_eq!(note(&call(&mut client, "x")), "", "nobody asked");
 }
 
 #[test]

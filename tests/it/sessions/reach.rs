@@ -4,10 +4,10 @@ use serde_json::json;
 
 use super::{call, call_with};
 use crate::mcp::client::Client;
-use crate::packages::registry::{Registry, wheel};
+use crate::packages::registry::{Registry, tarball, wheel};
 use crate::packages::{OLD, command, installer};
 use crate::servers;
-use crate::support::everyone;
+use crate::support::{anyone, everyone, has};
 
 #[test]
 fn packages_may_come_with_any_call() {
@@ -31,6 +31,46 @@ fn packages_may_come_with_any_call() {
         }
         let facts = call(&mut client, "firstthing.NAME + secondthing.NAME");
         assert_eq!(facts["value"], "firstthingsecondthing", "{facts}");
+    }
+}
+
+#[test]
+fn javascript_gets_packages_with_any_call_too() {
+    let Some(hotcell) = anyone().filter(|_| has("node") && has("npm")) else {
+        return;
+    };
+    let registry = Registry::start();
+    for name in ["firstthing", "secondthing"] {
+        let about = json!({ "name": name, "version": "1.0.0" });
+        let files = [
+            ("package/package.json", about.to_string()),
+            ("package/index.js", format!("exports.NAME = '{name}';")),
+        ];
+        registry.publish(name, "1.0.0", json!({}), &tarball(&files));
+    }
+    for language in ["javascript@node", "javascript@embedded"] {
+        let mut server = command(&hotcell, &registry, None);
+        server.arg("serve");
+        let mut client = Client::of(server);
+        client.begin();
+        let mut value = |code: &str| {
+            let facts = call_with(&mut client, json!({ "code": code, "language": language }));
+            assert_eq!(facts["status"], "ok", "{language}: {facts}");
+            facts["value"].clone()
+        };
+        value("var x = 1");
+        assert_eq!(
+            value("import first from 'firstthing';\nfirst.NAME"),
+            "'firstthing'"
+        );
+        assert_eq!(
+            value("import { NAME } from 'secondthing';\nNAME + x"),
+            "'secondthing1'"
+        );
+        assert_eq!(
+            value("(await import('firstthing')).NAME + first.NAME"),
+            "'firstthingfirstthing'"
+        );
     }
 }
 

@@ -193,7 +193,11 @@ fn input_and_output<'js>(ctx: &Ctx<'js>, host: &Object<'js>) -> Result<()> {
         };
         removed.map_err(|error| refused(&ctx, &error, "unlink", &path))
     };
-    host.set("remove", Function::new(ctx.clone(), remove)?)
+    host.set("remove", Function::new(ctx.clone(), remove)?)?;
+    let rename = |ctx: Ctx<'js>, from: String, to: String| {
+        fs::rename(&from, &to).map_err(|error| refused(&ctx, &error, "rename", &from))
+    };
+    host.set("rename", Function::new(ctx.clone(), rename)?)
 }
 
 fn text<'js>(ctx: &Ctx<'js>, host: &Object<'js>) -> Result<()> {

@@ -30,6 +30,10 @@ const LIBRARIES: &[(&str, &str)] = &[
     ("path", include_str!("lib/path.js")),
     ("readline", include_str!("lib/readline.js")),
     ("url", include_str!("lib/url.js")),
+    (
+        "vars",
+        include_str!("../../../../languages/session/vars.js"),
+    ),
 ];
 
 /// The function that a file of `lib` is.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rquickjs::context::EvalOptions;
 use rquickjs::{CatchResultExt, Function, Object, Promise, Value};
@@ -10,7 +11,10 @@ use super::report::{not_a_program, thrown};
 use super::{Failed, Files, World, in_world, path_of, turn};
 use crate::Program;
 use crate::script::{self, Dialect};
-use crate::session::{Done, serve};
+use crate::session::{Done, INTERRUPTED, serve};
+
+/// Of the jobs that promises have left.
+const MOST_LEFT: usize = 10_000;
 
 pub fn javascript_session(program: &Program) -> Result<u8, Failed> {
     session(program, Dialect::JavaScript)
@@ -21,14 +25,36 @@ pub fn typescript_session(program: &Program) -> Result<u8, Failed> {
 }
 
 fn session(program: &Program, dialect: Dialect) -> Result<u8, Failed> {
-    let files = Rc::new(Files::new(path_of(program)?, dialect, None));
+    let files = Files::new(path_of(program)?, dialect, None);
+    let files = Rc::new(files.stoppable((program.interrupts)()));
     in_world(program, &files, |world| {
         serve(program, |call| evaluate(world, call))
     })
 }
 
-/// Runs a call until nothing is left to wait for; with its value as text.
+/// Runs a call until nothing is left to wait for, or it shall stop; with its value as text.
 fn evaluate(world: &World<'_, '_>, call: &Program) -> Result<Done, Failed> {
+    let done = attempt(world, call);
+    let stopped = world.files.go_on();
+    if stopped.is_err() {
+        abandon(world);
+    }
+    stopped.and(done)
+}
+
+/// Forgets what a call that was stopped has left to do. One that cannot be brought to an end takes the session with it.
+fn abandon(world: &World<'_, '_>) {
+    // What runs for long is still stopped here.
+    if !(0..MOST_LEFT).any(|_| !world.ctx.execute_pending_job()) {
+        std::process::exit(INTERRUPTED.into());
+    }
+    world.files.take_up();
+    let forget: rquickjs::Result<Function> = world.control.get("forget");
+    // Without its own code the engine says so in the next call.
+    drop(forget.and_then(|forget| forget.call::<_, ()>(())));
+}
+
+fn attempt(world: &World<'_, '_>, call: &Program) -> Result<Done, Failed> {
     let World {
         ctx,
         control,
@@ -71,4 +97,40 @@ fn evaluate(world: &World<'_, '_>, call: &Program) -> Result<Done, Failed> {
     };
     let value = shown().catch(ctx).map_err(fail)?;
     Ok(Done { code, value })
+}
+
+/// How often a session looks while it waits whether it shall stop, in milliseconds.
+const LOOK: f64 = 50.0;
+
+impl Files {
+    /// An error if the call that runs shall stop.
+    pub(super) fn go_on(&self) -> Result<(), Failed> {
+        match self.stop {
+            Some(stop) if stop.load(Ordering::Relaxed) => Err(Failed {
+                code: INTERRUPTED,
+                message: "Interrupted".to_owned(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same for a session whose calls stop when this is set.
+    fn stoppable(self, stop: &'static AtomicBool) -> Self {
+        let stop = Some(stop);
+        Self { stop, ..self }
+    }
+
+    /// The next call may run.
+    fn take_up(&self) {
+        self.stop
+            .inspect(|stop| stop.store(false, Ordering::Relaxed));
+    }
+
+    /// How long to wait at once; below 0 is for ever.
+    pub(super) fn at_most(&self, wait: f64) -> f64 {
+        match self.stop {
+            Some(_) if !(0.0..=LOOK).contains(&wait) => LOOK,
+            _ => wait,
+        }
+    }
 }

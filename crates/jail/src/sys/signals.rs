@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::check;
 
@@ -16,6 +17,18 @@ pub fn reset_signals() -> io::Result<()> {
 
 pub fn unblock_signals() -> io::Result<()> {
     mask_signals(libc::SIG_UNBLOCK, &(1..=64).collect::<Vec<_>>())
+}
+
+/// Has an interrupt (SIGINT) set a flag, where it would end the process.
+pub fn note_interrupts() -> &'static AtomicBool {
+    static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+    extern "C" fn note(_: libc::c_int) {
+        INTERRUPTED.store(true, Ordering::Relaxed);
+    }
+    let handler: extern "C" fn(libc::c_int) = note;
+    // SAFETY: the handler stores to an atomic and does nothing else, which it may at any point of the program.
+    unsafe { libc::signal(libc::SIGINT, handler as libc::sighandler_t) };
+    &INTERRUPTED
 }
 
 /// A file descriptor that becomes readable when a child of ours ends.

@@ -213,6 +213,12 @@
         .replace(/^(?:const|let)\b/gm, 'var')
         .replace(/^class\s+([\w$]+)/gm, 'var $1 = class $1');
     },
+    // What a call that was stopped would still do.
+    forget() {
+      timers.clear();
+      host.ticks.length = 0;
+      unhandled.clear();
+    },
     shown(value) {
       return value === undefined ? '' : inspect(value);
     },

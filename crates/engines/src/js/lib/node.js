@@ -152,6 +152,7 @@
     readdirSync: (path) => attempt(() => host.readFolder(fileName(path))),
     mkdirSync: (path) => attempt(() => host.makeFolder(fileName(path))),
     unlinkSync: (path) => attempt(() => host.remove(fileName(path))),
+    renameSync: (from, to) => attempt(() => host.rename(fileName(from), fileName(to))),
     rmSync: (path) => attempt(() => host.remove(fileName(path))),
   };
   const later = (name) => async (...args) => fs[`${name}Sync`](...args);
@@ -219,6 +220,7 @@
     }),
     perf_hooks: () => ({ performance }),
     crypto: () => crypto,
+    hotcell: () => ({ vars: host.library('vars')(fs, library('inspect').inspect, '/workspace/.home/.hotcell/vars') }),
     string_decoder: () => ({ StringDecoder: class { write(bytes) { return Buffer.wrap(bytes).toString(); } end() { return ''; } } }),
   };
   const made = new Map();
