@@ -12,6 +12,7 @@ mod database;
 mod date;
 mod error;
 mod incoming;
+mod place;
 mod queue;
 mod reader;
 mod retention;

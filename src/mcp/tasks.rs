@@ -3,6 +3,8 @@
 //! The two eras have tasks of two kinds. In 2025-11-25 a client asks for one with its call, and fetches the result with a method of its
 //! own. In 2026-07-28 tasks are an extension: a client that declares it may be answered with a task, whose result is in `tasks/get`.
 
+mod kind;
+
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -12,75 +14,16 @@ use super::context::Context;
 use super::era::{Era, Revision};
 use super::job_tool::Rendered;
 use super::message::Fault;
-use super::objects::Tool;
 use super::recorded::recorded;
 use crate::records::{date, milliseconds};
 use crate::service::{Job, Jobs, Service};
 
-/// The name of the extension.
-pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
+use kind::EXTENSION;
+pub use kind::{Kind, add_capability, check, listing};
+
 const RELATED: &str = "io.modelcontextprotocol/related-task";
 /// How often a client should ask.
 const POLL_EVERY: Duration = Duration::from_secs(1);
-
-/// What of tasks a client knows, as its request says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Its requests may be answered with a task.
-    Extension,
-    /// This request asks for a task.
-    Asked,
-}
-
-impl Kind {
-    pub fn of(context: &Context) -> Option<Self> {
-        match context.era {
-            Era::Modern => {
-                let capabilities = context.capabilities.as_ref();
-                let extensions = capabilities.and_then(|all| all.get("extensions"));
-                let declared = extensions.is_some_and(|all| all[EXTENSION].is_object());
-                declared.then_some(Self::Extension)
-            }
-            Era::Legacy(Revision::V2025_11_25) => {
-                let asked = context.params.get("task").is_some_and(Value::is_object);
-                asked.then_some(Self::Asked)
-            }
-            Era::Legacy(_) => None,
-        }
-    }
-}
-
-/// What a server says of itself that has tasks.
-pub fn add_capability(capabilities: &mut Value, era: Era) {
-    match era {
-        Era::Modern => capabilities["extensions"] = json!({ EXTENSION: {} }),
-        Era::Legacy(Revision::V2025_11_25) => {
-            capabilities["tasks"] =
-                json!({ "list": {}, "cancel": {}, "requests": { "tools": { "call": {} } } });
-        }
-        Era::Legacy(_) => {}
-    }
-}
-
-/// The entry of a tool in a list of this era.
-pub fn listing(tool: &dyn Tool, era: Era) -> Value {
-    let mut listing = tool.listing();
-    if era == Era::Legacy(Revision::V2025_11_25) && tool.takes_tasks() {
-        listing["execution"] = json!({ "taskSupport": "optional" });
-    }
-    listing
-}
-
-/// Refuses a call that asks for a task of a tool that has none.
-pub fn check(tool: &dyn Tool, context: &Context) -> Result<(), Fault> {
-    match Kind::of(context) {
-        Some(Kind::Asked) if !tool.takes_tasks() => {
-            let message = "this tool cannot be called as a task";
-            Err(Fault::new(Fault::METHOD_NOT_FOUND, message))
-        }
-        _ => Ok(()),
-    }
-}
 
 /// The tasks of all callers: their jobs.
 pub struct Tasks {

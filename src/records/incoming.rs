@@ -12,7 +12,8 @@ use base64::engine::general_purpose::STANDARD;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
-use super::database::{Database, make_folder, milliseconds};
+use super::database::{Database, milliseconds};
+use super::place::make_folder;
 use super::{Keeping, Record, RecordsError};
 use crate::caller::Caller;
 

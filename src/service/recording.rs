@@ -17,7 +17,7 @@ use crate::output::{RunOutput, Status, Unworded};
 use crate::plan::RunPlan;
 use crate::random::random_name;
 use crate::records::{Keeping, Progress, Record, Records};
-use crate::request::{Outline, RunRequest};
+use crate::request::{FileSource, Outline, RunRequest};
 use crate::run::Stdin;
 use crate::secret::Redactor;
 
@@ -159,7 +159,13 @@ impl Open {
             plan,
             ..
         } = self;
+        let placed = plan.iter().flat_map(|plan| &plan.launch.files);
+        let placed = placed.map(|file| match &file.source {
+            FileSource::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        });
         let weight = facts.weight() + output.stdout.len() + output.stderr.len();
+        let weight = weight + placed.sum::<usize>();
         records.write(weight, move || facts.record(plan.as_deref(), output));
     }
 }

@@ -290,6 +290,13 @@ fn the_lock_of_packages_is_there_for_who_asks_later() {
     assert_eq!(read["result"]["contents"][0]["text"], lock, "{read}");
     let shown = hotcell_with(&hotcell, &["logs", &id, "--lock"]);
     assert_eq!(Value::from(shown.out()), lock);
+    // A run with packages has exactly those again.
+    let mut again = command(&hotcell, &registry, installer());
+    let again = Running::start(again.args(["replay", &id])).finish();
+    assert_eq!(
+        again.whole(),
+        (Some(0), "nothing differs\n".to_owned(), String::new())
+    );
     // Control: a run without packages has none.
     let plain = client.run(json!({ "code": "1", "language": "python" }));
     let id = plain["_meta"]["dev.hotcell/run"]["id"].as_str().unwrap();
