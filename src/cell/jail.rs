@@ -149,6 +149,11 @@ impl JailProvider {
         };
         let pool = self.pool(start.launch, start.has_input, start.caller)?;
         let (taken, refill) = pool.and_then(|pool| pool.take()).unzip();
+        let from = match &taken {
+            Some(Taken::Ready(_)) => "the warm pool",
+            Some(Taken::OnDemand(_)) => "a zygote",
+            None => "nothing",
+        };
         let started = match taken {
             Some(Taken::Ready(ready)) => program.start_in(*ready).await?,
             Some(Taken::OnDemand(pool)) => {
@@ -173,6 +178,7 @@ impl JailProvider {
                 program.start(cell, streams, "").await?
             }
         };
+        tracing::debug!(from, "sandbox started");
         Ok(JailCell::new(started, refill))
     }
 }

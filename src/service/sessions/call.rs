@@ -86,7 +86,7 @@ impl Service {
         let kept = live.map_or(Vec::new(), |live| live.keeps(&plan, &limits));
         let number = live.map_or(1, LiveSession::next_number);
         let plan = held.with_files(match plan.session {
-            Some(_) => plan.as_call(number),
+            Some(_) => plan.into_call(number),
             None => plan,
         });
         let plan = Arc::new(plan);
