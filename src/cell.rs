@@ -3,6 +3,7 @@
 //!
 //! The jail is the one provider so far. What runs in a cell, and why, is not known here.
 
+mod branch;
 mod changes;
 mod error;
 mod isolation;
@@ -16,7 +17,8 @@ mod workspace;
 pub use ::jail::cgroup::Usage;
 pub use ::jail::{Exit, Limits, Mount, Tree, View, Zygote};
 
-pub use changes::{ChangedContent, ChangedFile, Changes, WantedChanges, changes};
+pub use branch::Branch;
+pub use changes::{ChangedContent, ChangedFile, Changes, Version, WantedChanges, changes};
 pub use error::CellError;
 pub use isolation::{Isolation, Level, Requirement, WallReport};
 pub use jail::{JailProvider, Trust, Warming};

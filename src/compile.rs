@@ -127,6 +127,7 @@ impl Builder {
             }
             None => None,
         };
+        tracing::debug!(steps = build.steps.len(), "builds a program");
         let mut made: Vec<InputFile> = Vec::new();
         for step in &build.steps {
             let launch = step_launch(build, step, made, seed.clone());

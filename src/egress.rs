@@ -24,4 +24,4 @@ pub use certificate_authority::{CertificateAuthority, Error as CertificateError}
 pub use grant::Egress;
 pub use missing_network::missing_network;
 pub use proxy::EgressProxy;
-pub use report::{Denied, Reached, Reason, Report};
+pub use report::{Denied, Report};

@@ -87,6 +87,7 @@ impl Listener {
         let connections = Connections::default();
         let mut tasks = JoinSet::new();
         let mut stop = std::pin::pin!(stop);
+        tracing::info!(address = %self.address, "listens");
         loop {
             let accepted = tokio::select! {
                 accepted = self.listener.accept() => accepted,
@@ -96,7 +97,8 @@ impl Listener {
             let (stream, address) = match accepted {
                 Ok(accepted) => accepted,
                 // Out of file descriptors, mostly: some are closed in a moment.
-                Err(_) => {
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection");
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
                 }

@@ -4,27 +4,27 @@
 //!
 //! - [`cli`] is the command line.
 //! - [`mcp`] is the Model Context Protocol, and [`http`] its transport over the network.
-//! - [`publish`] makes tools, prompts and resources of the scripts in a folder.
+//! - `publish` makes tools, prompts and resources of the scripts in a folder.
 //! - [`service`] is what every surface calls: queue, stored output, upstream servers, and the engine.
 //! - [`caller`] is who asked.
-//! - [`engine`] plans requests and runs them.
-//! - [`config`] is what the machine's owner has decided for all runs.
+//! - `engine` plans requests and runs them.
+//! - `config` is what the machine's owner has decided for all runs.
 //! - [`request`] is a request that has been checked.
-//! - [`language`] knows the languages and finds their runtimes on this host.
-//! - [`runtimes`] fetches runtimes that are not there, on request.
-//! - [`plan`] resolves a request into all that a run needs. Pure.
-//! - [`cell`] gets cells and holds them: what one is started with, who provides it, the warm pools.
-//! - [`egress`] is a sandbox's egress proxy, to the hosts that were granted.
-//! - [`loopback`] answers a program at ports of its own loopback: one bounded listener for all.
-//! - [`run`] watches one program in a cell: deadline, output, outcome.
-//! - [`display`] is what a program shows beside its output: pictures, and the value of its last expression.
-//! - [`compile`] builds a program before it runs, in cells too, and keeps what it built.
-//! - [`packages`] finds out which packages a program needs and installs them, in cells too.
-//! - [`output`] is a result as the world sees it, [`error_kind`] the words for what went wrong, and [`hint`] what to do about it.
+//! - `language` knows the languages and finds their runtimes on this host.
+//! - `runtimes` fetches runtimes that are not there, on request.
+//! - `plan` resolves a request into all that a run needs. Pure.
+//! - `cell` gets cells and holds them: what one is started with, who provides it, the warm pools.
+//! - `egress` is a sandbox's egress proxy, to the hosts that were granted.
+//! - `loopback` answers a program at ports of its own loopback: one bounded listener for all.
+//! - `run` watches one program in a cell: deadline, output, outcome.
+//! - `display` is what a program shows beside its output: pictures, and the value of its last expression.
+//! - `compile` builds a program before it runs, in cells too, and keeps what it built.
+//! - `packages` finds out which packages a program needs and installs them, in cells too.
+//! - [`output`] is a result as the world sees it, `error_kind` the words for what went wrong, and `hint` what to do about it.
 //! - [`upstream`] are other MCP servers, whose tools a program may call.
-//! - [`store`] has output that was too long for its answer, for a while.
-//! - [`secret`] is a value that a program may use and never see; [`random`] makes names that cannot be guessed.
-//! - [`doctor`] tests the walls from inside a real cell.
+//! - `store` has output that was too long for its answer, for a while.
+//! - `secret` is a value that a program may use and never see; `random` makes names that cannot be guessed.
+//! - `doctor` tests the walls from inside a real cell.
 //! - [`log`] writes events to standard error if `HOTCELL_LOG` asks for them.
 //!
 //! A program of your own runs others like this, hears them while they print, and offers them functions. Sandboxes are made by
@@ -96,35 +96,43 @@
 //! ```
 
 pub mod caller;
-pub mod cell;
 pub mod cli;
-pub mod compile;
-pub mod config;
-pub mod display;
-pub mod doctor;
-pub mod egress;
-pub mod engine;
-pub mod error_kind;
-pub mod hint;
 pub mod http;
-pub mod language;
 pub mod log;
-pub mod loopback;
 pub mod mcp;
-pub mod media_type;
 pub mod output;
-pub mod packages;
-pub mod plan;
-pub mod publish;
-pub mod random;
 pub mod request;
-pub mod run;
-pub mod runtimes;
-pub mod secret;
 pub mod service;
-pub mod spool;
-pub mod store;
 pub mod upstream;
+
+// For our own tests and benchmarks.
+#[doc(hidden)]
+pub mod cell;
+#[doc(hidden)]
+pub mod engine;
+#[doc(hidden)]
+pub mod language;
+#[doc(hidden)]
+pub mod run;
+#[doc(hidden)]
+pub mod runtimes;
+
+mod compile;
+mod config;
+mod display;
+mod doctor;
+mod egress;
+mod error_kind;
+mod hint;
+mod loopback;
+mod media_type;
+mod packages;
+mod plan;
+mod publish;
+mod random;
+mod secret;
+mod spool;
+mod store;
 
 pub use http::serve;
 

@@ -57,6 +57,9 @@ pub struct RunOutput {
     /// The files that it left in its workspace, new or changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileOutput>,
+    /// The files of its session that it deleted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deleted: Vec<String>,
     /// The session that it is a call of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
@@ -168,6 +171,9 @@ pub struct FileOutput {
     /// Where its content can be read, if it is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uri: Option<String>,
+    /// What a call of a session changed in it, if it is a text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -318,6 +324,7 @@ impl RunOutput {
             stdout: String::new(),
             stderr: String::new(),
             files: Vec::new(),
+            deleted: Vec::new(),
             session: None,
             image: None,
             value: None,

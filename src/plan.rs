@@ -25,7 +25,7 @@ use crate::packages::{PackagePlan, Wishes};
 use crate::request::{CellPath, InputFile, RequestError, RunRequest, Showing, overlap, unmarked};
 
 pub use build::{BUILD_FOLDER, Build, WarmUp};
-pub use limits::{Defaults, Most, Range};
+pub use limits::{Defaults, Most};
 use prestart::Program;
 use words::Names;
 

@@ -5,6 +5,7 @@
 //! this host can do.
 
 mod cell_path;
+mod error;
 mod files;
 mod limits;
 mod mount;
@@ -12,17 +13,17 @@ mod network;
 mod packages;
 mod session_name;
 mod showing;
+mod strings;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub use jail::{Access, Mount};
 
-use crate::hint::Hint;
-
 pub use cell_path::{BadCellPath, CellPath};
+pub use error::RequestError;
+use files::check_paths;
 pub use files::{FileSource, InputFile};
 pub use limits::{
     AskedLimits, OwnerLimits, bytes, parse_count, parse_cpus, parse_duration, parse_size,
@@ -32,6 +33,8 @@ pub use network::{BadGrant, BadHost, Host, Name, Network, Pattern, Target, USUAL
 pub use packages::AskedPackages;
 pub use session_name::SessionName;
 pub use showing::Showing;
+use strings::check_string;
+pub use strings::check_variable;
 
 /// One program to run, with its surroundings.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,80 +57,6 @@ pub struct RunRequest {
     session: Option<SessionName>,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum RequestError {
-    #[error("there is no code to run")]
-    EmptyCode,
-
-    #[error("{what} has a NUL byte")]
-    Nul { what: String },
-
-    #[error("`{}` is not a valid name for an environment variable", .0.escape_debug())]
-    BadVariable(String),
-
-    #[error("`{}` is not {expected}", value.escape_debug())]
-    BadNumber {
-        value: String,
-        expected: &'static str,
-        example: &'static str,
-    },
-
-    #[error("{what} is longer than {most} bytes")]
-    TooLong { what: String, most: usize },
-
-    #[error(transparent)]
-    BadPath(#[from] BadCellPath),
-
-    #[error("two files have the path `{0}`")]
-    SamePath(CellPath),
-
-    #[error(transparent)]
-    Grant(#[from] BadGrant),
-
-    #[error("`{}` cannot be mounted: {reason}", what.escape_debug())]
-    BadMount { what: String, reason: &'static str },
-
-    #[error("`{}` is not a name for a session", .0.escape_debug())]
-    BadSession(String),
-
-    #[error("there is no variable `{0}` in hotcell's own environment")]
-    Unset(String),
-
-    #[error("cannot read `{}`", path.display())]
-    HostFile { path: PathBuf, source: io::Error },
-}
-
-impl RequestError {
-    /// What the caller can do about it, in one imperative sentence.
-    pub fn hint(&self) -> Option<Hint> {
-        Some(match self {
-            Self::EmptyCode => Hint::GiveCode,
-            Self::Nul { what } if what == "the code" => "Save the program as UTF-8 text.".into(),
-            Self::Nul { .. } | Self::TooLong { .. } => "Pass it in a file.".into(),
-            Self::BadVariable(_) => {
-                "Use letters, digits and `_`, not starting with a digit: `NAME=value`.".into()
-            }
-            Self::BadPath(_) => {
-                "Use a relative path inside the workspace, such as `data/in.csv`.".into()
-            }
-            Self::SamePath(_) => Hint::RenameFile,
-            Self::Grant(_) => BadGrant::HINT.into(),
-            Self::BadMount { .. } => Hint::GiveMount,
-            Self::BadSession(_) => "Use 1 to 64 letters, digits, `.`, `_` and `-`.".into(),
-            Self::Unset(_) => "Set it, or give its value: `NAME=value`.".into(),
-            Self::HostFile { source, .. } => match source.kind() {
-                io::ErrorKind::NotFound => "Check the path.".into(),
-                io::ErrorKind::PermissionDenied => "Check its permissions.".into(),
-                io::ErrorKind::IsADirectory => Hint::GiveFile,
-                _ => return None,
-            },
-            Self::BadNumber { example, .. } => format!("Write it as in {example}.").into(),
-        })
-    }
-}
-
-/// The kernel's bound on one argument or variable, with its NUL.
-const LONGEST_STRING: usize = (128 << 10) - 1;
 /// The kernel takes a quarter of the 8 MiB stack for arguments and environment; half of that leaves room for ours.
 const LONGEST_TOTAL: usize = 1 << 20;
 
@@ -222,12 +151,8 @@ impl RunRequest {
         mut self,
         files: impl IntoIterator<Item = InputFile>,
     ) -> Result<Self, RequestError> {
-        for file in files {
-            if self.files.iter().any(|other| other.is_in_the_way_of(&file)) {
-                return Err(RequestError::SamePath(file.path));
-            }
-            self.files.push(file);
-        }
+        self.files.extend(files);
+        check_paths(&self.files)?;
         Ok(self)
     }
 
@@ -396,38 +321,6 @@ pub(crate) struct Parts {
 /// Without the byte order mark that some editors put at the start of a file.
 pub fn unmarked(code: &[u8]) -> &[u8] {
     code.strip_prefix(b"\xef\xbb\xbf").unwrap_or(code)
-}
-
-/// Whether a variable can be in a program's environment: `[A-Za-z_][A-Za-z0-9_]*`, no NUL.
-pub fn check_variable(name: &str, value: &str) -> Result<(), RequestError> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    if name.is_empty() || name.as_bytes()[0].is_ascii_digit() || !name.bytes().all(plain) {
-        return Err(RequestError::BadVariable(name.to_owned()));
-    }
-    let what = format!("variable `{name}`");
-    check_string(&what, value)?;
-    if name.len() + 1 + value.len() > LONGEST_STRING {
-        return Err(RequestError::TooLong {
-            what,
-            most: LONGEST_STRING,
-        });
-    }
-    Ok(())
-}
-
-fn check_string(what: &str, text: &str) -> Result<(), RequestError> {
-    if text.contains('\0') {
-        return Err(RequestError::Nul {
-            what: what.to_owned(),
-        });
-    }
-    if text.len() > LONGEST_STRING {
-        return Err(RequestError::TooLong {
-            what: what.to_owned(),
-            most: LONGEST_STRING,
-        });
-    }
-    Ok(())
 }
 
 #[cfg(test)]

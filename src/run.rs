@@ -27,7 +27,9 @@ use watch::{End, Watch};
 
 pub use capture::{Captured, OutputEvent, Stream};
 pub use outcome::{Outcome, Spent};
-pub use session::{Call, Called, Life, Session};
+pub use session::{
+    Branch, BranchError, Call, Called, Change, Difference, Life, Mark, Session, Snapshot,
+};
 
 /// How a program ended, and what is left of it.
 #[derive(Debug)]

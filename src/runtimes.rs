@@ -162,6 +162,8 @@ fn bring(
     // Asked under the lock: whoever had it before may have brought the same.
     let already = runtimes.has(&folder);
     if !already {
+        let (name, version) = (&recipe.name, &recipe.version);
+        tracing::info!(name, version, "fetches a runtime");
         let client = download::Client::new()?;
         for archive in &archives {
             tell(Event::Fetching {

@@ -30,7 +30,7 @@ pub use long_output::LongStream;
 pub use observer::{HEARTBEAT, Observer, Output};
 pub use queue::{QueueFull, QueueSize};
 pub use run::{Ran, RunContext};
-pub use sessions::{SessionBounds, SessionInfo};
+pub use sessions::{Acted, SessionAction, SessionBounds, SessionInfo};
 pub use settings::{Budget, Settings};
 
 use queue::Queue;

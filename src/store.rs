@@ -83,10 +83,6 @@ impl Store {
         }
     }
 
-    pub fn retention(&self) -> Retention {
-        self.retention
-    }
-
     /// What this caller may read and add.
     pub fn of<'a>(&'a self, caller: &'a Caller) -> CallerOutputs<'a> {
         CallerOutputs {

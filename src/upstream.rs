@@ -5,6 +5,7 @@
 //! no address, no credential and no connection to a server; what a server was started with is taken out of what it says.
 
 mod bridge;
+mod call;
 mod connection;
 mod launch;
 mod server;
@@ -17,8 +18,6 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use serde::de::{self, Deserialize, Deserializer};
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
 
@@ -27,6 +26,7 @@ use crate::request::{FileSource, RunRequest};
 use crate::secret::Hidden;
 
 pub use bridge::Bridge;
+pub use call::{Arguments, CallError};
 pub use launch::{LAUNCHER, ServerStderr, launch};
 use server::Kind;
 pub use server::UpstreamServer;
@@ -34,8 +34,6 @@ pub use server::UpstreamServer;
 /// What the description of a tool may hold of ours: characters, about four to a token.
 const MOST_SIGNATURES: usize = 6000;
 const MOST_NAMES: usize = 1000;
-/// Arrays and objects within each other in the arguments of a call.
-const DEEPEST: usize = 100;
 
 /// How a server is started.
 #[derive(Debug, Clone)]
@@ -104,54 +102,6 @@ impl Tool {
     }
 }
 
-/// The arguments of a call as a program wrote them: JSON, and an object. It is not taken apart here: most of it passes through.
-#[derive(Debug, Clone)]
-pub struct Arguments(Box<RawValue>);
-
-impl Default for Arguments {
-    fn default() -> Self {
-        Self(RawValue::from_string("{}".to_owned()).expect("an object"))
-    }
-}
-
-impl<'de> Deserialize<'de> for Arguments {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let raw = Box::<RawValue>::deserialize(from)?;
-        if !raw.get().starts_with('{') {
-            return Err(de::Error::custom("`arguments` must be an object"));
-        }
-        // SECURITY: many readers of JSON break over a deep one, and a server is shared by all runs.
-        if depth(raw.get()) > DEEPEST {
-            return Err(de::Error::custom("`arguments` are nested too deeply"));
-        }
-        Ok(Self(raw))
-    }
-}
-
-impl Arguments {
-    pub fn to_map(&self) -> Result<Map<String, Value>, CallError> {
-        let read = serde_json::from_str(self.0.get());
-        read.map_err(|error| CallError::Arguments(error.to_string()))
-    }
-}
-
-/// How deep the arrays and objects of a JSON text are in each other.
-fn depth(json: &str) -> usize {
-    let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
-    for byte in json.bytes() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = in_string,
-            b'"' => in_string = !in_string,
-            b'{' | b'[' if !in_string => depth += 1,
-            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    deepest
-}
-
 /// Functions of the program that uses this library, for programs in cells to call.
 pub trait Functions: Send + Sync {
     fn tools(&self) -> Vec<Tool>;
@@ -161,35 +111,6 @@ pub trait Functions: Send + Sync {
 }
 
 pub type Called<'a> = Pin<Box<dyn Future<Output = Result<Value, String>> + Send + 'a>>;
-
-/// Why a call has no value.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CallError {
-    /// The tool says so.
-    #[error("{0}")]
-    Tool(String),
-    #[error("{0}")]
-    Arguments(String),
-    #[error("unknown tool; known are: {0}")]
-    UnknownTool(String),
-    #[error("unknown server; known are: {0}")]
-    UnknownServer(String),
-    #[error("the server is not available: {0}")]
-    Unavailable(String),
-}
-
-impl CallError {
-    /// A stable name of the reason.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Tool(_) => "tool",
-            Self::Arguments(_) => "arguments",
-            Self::UnknownTool(_) => "unknown_tool",
-            Self::UnknownServer(_) => "unknown_server",
-            Self::Unavailable(_) => "unavailable",
-        }
-    }
-}
 
 /// A request names a server that there is none of.
 #[derive(Debug, thiserror::Error)]
@@ -223,7 +144,9 @@ impl UpstreamServers {
         stderr: ServerStderr,
     ) -> Self {
         let mut servers = Self::default();
-        for (name, settings) in processes {
+        // Without an end otherwise, if one of them is this server.
+        let nested = launch::is_upstream();
+        for (name, settings) in processes.into_iter().filter(|_| !nested) {
             servers.add(name, Kind::Process(settings, stderr));
         }
         for (name, functions) in functions {

@@ -10,7 +10,7 @@ local({
     library <- new.env()
     sys.source(file.path(folder, "value.R"), library)
     hotcell <- new.env()
-    hotcell$vars <- library$vars(file.path(folder, "vars"))
+    hotcell$vars <- library$vars(paste0(folder, "-vars"))
     attach(list(hotcell = hotcell), name = "hotcell", warn.conflicts = FALSE)
 
     # The end of a call, and not of the session.

@@ -14,7 +14,7 @@
     const hidden = (name, value) => Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
     const own = createRequire(here + '/');
     let made;
-    const hotcell = () => (made ??= { vars: vars(fs, util.inspect, folder + '/vars') });
+    const hotcell = () => (made ??= { vars: vars(fs, util.inspect, folder + '-vars') });
     const wanted = Object.assign((name) => (name === 'hotcell' ? hotcell() : own(name)), own);
     const load = async (name) => (name === 'hotcell' ? { default: hotcell(), ...hotcell() } : import(/^\.{0,2}\//.test(name) ? path.resolve(here, name) : own.resolve.paths(name) ? named(name) : name));
     // As a module of the workspace would.

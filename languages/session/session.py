@@ -1,5 +1,6 @@
 # A session in Python: it takes calls from a FIFO, runs each in `__main__`, and says when it is done. A call is `NUMBER BYTES INPUT\n` and
 # its code, and is answered with `done NUMBER CODE BYTES\n` and the value of its last expression. Number 0 is ours, and is not answered.
+# With 2 for INPUT it is no call: the worker makes a copy of itself, which answers with its process number and waits like the worker.
 # Each call is a file of its own, so that tracebacks, `inspect` and whatever else reads sources find it; none of our frames is shown.
 LIBRARY = '''
 import json, os, re, sys
@@ -69,13 +70,15 @@ def worker():
         os.unlink(path)
     # Between calls nobody is to be interrupted. What a call sets stays set for the next.
     on_interrupt = _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
-    stdin, kept = os.path.abspath('.home/.hotcell/stdin'), os.path.abspath('.home/.hotcell/vars')
+    stdin, kept = os.path.abspath('.home/.hotcell/stdin'), os.path.abspath('.home/.hotcell-vars')
     # Scripts that make pictures and values of what a call shows; they are loaded by the first that shows something.
     scripts, folder, loaded, shows = '/workspace/.home/.hotcell/', '/workspace/.home/.hotcell/display/', {}, False
     words = b'matplotlib', b'pyplot', b'pylab', b'seaborn', b'plotly', b'altair', b'PIL', b'IPython', b'display(', b'.plot', b'.hist(', b'.boxplot('
     loop = None
     pending = b''
     had_input = False
+    # What a copy opens again when its own files are in place: its folder, and (descriptor, path, flags, offset).
+    moved = None
 
     def read():
         nonlocal pending
@@ -189,10 +192,117 @@ def worker():
         sys.excepthook(type(error), error.with_traceback(trace), trace)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
 
+    def fork():
+        import warnings
+        with warnings.catch_warnings():
+            # That threads stay behind is said in our documentation.
+            warnings.simplefilter('ignore')
+            return os.fork()
+
+    def copy(number):
+        nonlocal own, moved
+        import gc
+        random = sys.modules.get('random')
+        state = random and random.getstate()
+        # Or the collector touches, and so copies, whatever is shared.
+        gc.freeze()
+        try:
+            child = fork()
+        except OSError as error:
+            return answer(number, 1, os.strerror(error.errno))
+        if child:
+            try:
+                os.waitpid(child, 0)
+            except OSError:
+                pass
+            return
+        # Twice, so that the program never finds it among its children.
+        try:
+            if fork():
+                os._exit(0)
+        except OSError as error:
+            answer(number, 1, os.strerror(error.errno))
+            os._exit(0)
+        own = os.getpid()
+        os.setsid()
+        if state:
+            random.setstate(state)
+        renew(loop)
+        moved = folder_now(), opened()
+        answer(number, 0, str(own))
+
+    def renew(loop):
+        # An epoll and the pipe that wakes it are shared by a fork.
+        if loop is None or loop.is_closed():
+            return
+        try:
+            selector = type(loop._selector)()
+            for key in list(loop._selector.get_map().values()):
+                selector.register(key.fileobj, key.events, key.data)
+            loop._selector.close()
+            loop._selector = selector
+            loop._close_self_pipe()
+            loop._make_self_pipe()
+        except Exception:
+            loop.close()
+
+    def folder_now():
+        try:
+            return os.getcwd()
+        except OSError:
+            return '/workspace'
+
+    def opened():
+        files = []
+        for name in os.listdir('/proc/self/fd'):
+            try:
+                descriptor, path = int(name), os.readlink('/proc/self/fd/' + name)
+                found = os.fstat(descriptor)
+                kind = found.st_mode & 0o170000
+                if descriptor < 3 or kind not in (0o100000, 0o040000):
+                    continue
+                with open('/proc/self/fdinfo/' + name) as file:
+                    facts = dict(line.split(':', 1) for line in file)
+                offset, flags = int(facts['pos']), int(facts['flags'], 8)
+                if found.st_nlink and path.startswith('/workspace/'):
+                    files.append((descriptor, path, flags, offset))
+                elif not found.st_nlink and kind == 0o100000:
+                    copied = os.open('/tmp', os.O_TMPFILE | os.O_RDWR)
+                    done = 0
+                    while done < found.st_size:
+                        done += os.sendfile(copied, descriptor, done, 1 << 30) or found.st_size
+                    replace(descriptor, copied, flags, offset)
+            except (OSError, ValueError, KeyError):
+                pass
+        return files
+
+    def replace(descriptor, new, flags, offset):
+        os.dup2(new, descriptor, not flags & os.O_CLOEXEC)
+        os.close(new)
+        os.lseek(descriptor, offset, os.SEEK_SET)
+
+    def settle():
+        nonlocal moved
+        (place, files), moved = moved, None
+        for descriptor, path, flags, offset in files:
+            try:
+                replace(descriptor, os.open(path, flags), flags, offset)
+            except OSError:
+                pass
+        try:
+            os.chdir(place)
+        except OSError:
+            pass
+
     while True:
         number, text, has_input = next_call()
+        if moved:
+            settle()
         if not number:
             exec(text, {'__name__': 'prelude'})
+            continue
+        if has_input == 2:
+            copy(number)
             continue
         path, code, value = '/tmp/call-%d.py' % number, 0, ''
         try:

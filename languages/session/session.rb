@@ -64,7 +64,7 @@ proc do
           had_input = input == 1
         end
         if library && code.match?(/hotcell/i)
-          TOPLEVEL_BINDING.eval(library.sub('FOLDER', "#{folder}/vars".inspect), 'hotcell.rb', 1)
+          TOPLEVEL_BINDING.eval(library.sub('FOLDER', "#{folder}-vars".inspect), 'hotcell.rb', 1)
           library = nil
         end
         Signal.trap('INT', on_interrupt || 'DEFAULT')

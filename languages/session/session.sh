@@ -17,7 +17,7 @@ __hotcell_done() {
 # Values that the calls of a session share, whatever their language: `hotcell_var set NAME TEXT`, `json NAME JSON`, `get NAME`, `unset NAME`,
 # `list`. A text is printed as it is, all else as JSON.
 hotcell_var() {
-    local kept=${__hotcell_stdin%/*}/vars name=${2-} text LC_ALL=C.UTF-8
+    local kept=${__hotcell_stdin%/stdin}-vars name=${2-} text LC_ALL=C.UTF-8
     if [[ $1 == list ]]; then
         for text in "$kept"/*; do
             [[ $text == *'/*' || $text == *'~' ]] || builtin printf '%s\n' "${text##*/}"

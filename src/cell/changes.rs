@@ -3,7 +3,7 @@
 //! SECURITY: names, sizes and contents are the program's choice, and a process of it may still run while we look. Everything is opened
 //! beneath the workspace's descriptor, follows no link, and is bounded in number, bytes and depth.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::Write;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
@@ -46,6 +46,8 @@ pub type Version = (u64, SystemTime);
 #[derive(Debug, Default)]
 pub struct Changes {
     pub files: Vec<ChangedFile>,
+    /// Those that were known and are not there any more.
+    pub deleted: Vec<CellPath>,
     /// How many were left out: too many, too deep, unreadable, or with a name that is no text.
     pub left_out: usize,
 }
@@ -60,6 +62,8 @@ pub struct ChangedFile {
     pub is_executable: bool,
     /// If it was wanted, and not more than may be brought back.
     pub content: Option<ChangedContent>,
+    /// What is different in it, if it is a text that was known before.
+    pub diff: Option<String>,
 }
 
 #[derive(Debug)]
@@ -88,6 +92,9 @@ impl WantedChanges {
             let version = file.version.map(|version| (file.path.clone(), version));
             self.known.extend(version);
         }
+        for path in &changes.deleted {
+            self.known.remove(path);
+        }
     }
 
     /// What belongs to a runtime and not to the program.
@@ -107,20 +114,27 @@ pub fn is_untouched(
         !wanted.known.is_empty()
             && open_file(workspace, name).is_ok_and(|it| is_as_known(&it, name, wanted))
     };
-    let is_known = |(name, kind): (Option<String>, FileType)| {
+    let is_known = |(name, kind): &(Option<String>, FileType)| {
         let Some(name) = name else { return false };
         match kind {
-            _ if wanted.excepts(&name) => true,
+            _ if wanted.excepts(name) => true,
             FileType::Directory => false,
-            _ if is_as_before(&name) => true,
+            _ if is_as_before(name) => true,
             _ => placed.iter().any(|file| {
                 file.path.as_str() == name
                     && matches!(&file.source, FileSource::Bytes(bytes) if bytes.len() <= FEW_BYTES)
-                    && open_file(workspace, &name).is_ok_and(|it| is_as_placed(&it, &name, placed))
+                    && open_file(workspace, name).is_ok_and(|it| is_as_placed(&it, name, placed))
             }),
         }
     };
-    entries(workspace, "").is_ok_and(|found| found.into_iter().all(is_known))
+    let Ok(found) = entries(workspace, "") else {
+        return false;
+    };
+    let is_there = |path: &CellPath| {
+        let first = path.as_str().split('/').next();
+        found.iter().any(|(name, _)| name.as_deref() == first)
+    };
+    found.iter().all(is_known) && wanted.known.keys().all(is_there)
 }
 
 /// Finds them all. Blocks.
@@ -132,6 +146,7 @@ pub fn changes(workspace: BorrowedFd<'_>, placed: &[InputFile], wanted: &WantedC
         room: MOST_BYTES,
     };
     let (mut changes, mut seen) = (Changes::default(), 0);
+    let mut gone: HashSet<&str> = wanted.known.keys().map(CellPath::as_str).collect();
     let mut folders = VecDeque::from([(String::new(), 0)]);
     while let Some((folder, depth)) = folders.pop_front() {
         let Ok(found) = entries(workspace, &folder) else {
@@ -154,6 +169,7 @@ pub fn changes(workspace: BorrowedFd<'_>, placed: &[InputFile], wanted: &WantedC
                     folders.push_back((path, depth + 1));
                 }
                 (Some(path), FileType::RegularFile) if changes.files.len() < MOST_FILES => {
+                    gone.remove(path.as_str());
                     match search.changed(&path) {
                         Ok(found) => changes.files.extend(found),
                         Err(_) => changes.left_out += 1,
@@ -164,6 +180,13 @@ pub fn changes(workspace: BorrowedFd<'_>, placed: &[InputFile], wanted: &WantedC
                 _ => {}
             }
         }
+    }
+    // What was left out may be among them.
+    if changes.left_out == 0 {
+        let known = wanted.known.keys();
+        let deleted = known.filter(|path| gone.contains(path.as_str()));
+        changes.deleted = deleted.cloned().collect();
+        changes.deleted.sort_by(|a, b| a.as_str().cmp(b.as_str()));
     }
     changes
 }
@@ -198,6 +221,7 @@ impl Search<'_> {
             is_executable: found.permissions().mode() & 0o100 != 0,
             size: content.as_ref().map_or(size, |it| it.bytes.len()),
             content,
+            diff: None,
         }))
     }
 

@@ -3,6 +3,7 @@
 //! Owns the [`Host`], one [`Jail`] for each view that cells have been shown, and the warm pools. What a program is, or who wants it, is
 //! not known here.
 
+mod branches;
 mod prestarted;
 mod running;
 mod setup;
@@ -148,6 +149,11 @@ impl JailProvider {
         };
         let pool = self.pool(start.launch, start.has_input, start.caller)?;
         let (taken, refill) = pool.and_then(|pool| pool.take()).unzip();
+        let from = match &taken {
+            Some(Taken::Ready(_)) => "the warm pool",
+            Some(Taken::OnDemand(_)) => "a zygote",
+            None => "nothing",
+        };
         let started = match taken {
             Some(Taken::Ready(ready)) => program.start_in(*ready).await?,
             Some(Taken::OnDemand(pool)) => {
@@ -172,6 +178,7 @@ impl JailProvider {
                 program.start(cell, streams, "").await?
             }
         };
+        tracing::debug!(from, "sandbox started");
         Ok(JailCell::new(started, refill))
     }
 }

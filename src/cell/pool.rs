@@ -191,6 +191,9 @@ impl<M: Maker> Pool<M> {
                 None => tokio::task::yield_now().await,
             }
             let filled = pool.make_all().await;
+            if let Err(error) = &filled {
+                tracing::warn!(%error, "cannot pre-start a sandbox");
+            }
             pool.note(filled.is_ok());
         });
         if tends {

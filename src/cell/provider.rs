@@ -12,6 +12,7 @@ use std::pin::Pin;
 use jail::cgroup::Usage;
 use jail::{Exit, View};
 
+use super::branch::Branch;
 use super::{
     CellError, Changes, Channel, Isolation, Launch, Requirement, Streams, WantedChanges, Workspace,
 };
@@ -65,6 +66,16 @@ pub trait Cell: Send + Sync {
         most: u64,
     ) -> Boxed<'a, io::Result<Vec<InputFile>>>;
 
+    /// All regular files of the workspace but those of `except`, of `most` bytes together.
+    fn collect_all<'a>(
+        &'a self,
+        except: &'a [CellPath],
+        most: u64,
+    ) -> Boxed<'a, io::Result<Vec<InputFile>>> {
+        let _ = (except, most);
+        Box::pin(async { Err(io::ErrorKind::Unsupported.into()) })
+    }
+
     /// Copies a folder of the workspace into an empty one of the host; how many bytes that were, of `most`.
     fn export<'a>(
         &'a self,
@@ -105,6 +116,30 @@ pub trait Cell: Send + Sync {
 
     /// Which walls stand around it.
     fn isolation(&self) -> &Isolation;
+
+    /// Whether a program that copies itself can be kept in several states: what follows.
+    fn has_branches(&self) -> bool {
+        false
+    }
+
+    /// Makes a branch of the process that is called `number` in the cell, a copy that the program has made of itself, with a copy of all
+    /// files. What ran before goes on.
+    fn keep(&mut self, number: i32) -> Boxed<'_, io::Result<Branch>> {
+        let _ = number;
+        Box::pin(async { Err(io::ErrorKind::Unsupported.into()) })
+    }
+
+    /// Has `branch` go on in place of what runs, which stands still from then on. An error means that the cell has ended.
+    fn switch(&mut self, branch: Branch) -> Boxed<'_, io::Result<Branch>> {
+        drop(branch);
+        Box::pin(async { Err(io::ErrorKind::Unsupported.into()) })
+    }
+
+    /// Ends a branch that does not run, and removes its files.
+    fn discard(&mut self, branch: Branch) -> Boxed<'_, ()> {
+        drop(branch);
+        Box::pin(async {})
+    }
 }
 
 /// What happens to a program that was started.

@@ -8,6 +8,7 @@
 mod carry;
 mod fifo;
 mod handle;
+mod stash;
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -26,6 +27,7 @@ use crate::request::{CellPath, FileSource, InputFile};
 pub use carry::Carried;
 pub use fifo::make_channel;
 pub use handle::Workspace;
+pub use stash::{Stash, copy_files, remove_files, swap_files};
 
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
@@ -211,19 +213,46 @@ pub fn collect(
     folder: &CellPath,
     most: u64,
 ) -> io::Result<Vec<InputFile>> {
+    collect_below(workspace, folder.as_str(), &[], most)
+}
+
+/// The same for the whole workspace without what is in `except`. Blocks.
+pub fn collect_all(
+    workspace: BorrowedFd<'_>,
+    except: &[CellPath],
+    most: u64,
+) -> io::Result<Vec<InputFile>> {
+    collect_below(workspace, "", except, most)
+}
+
+fn collect_below(
+    workspace: BorrowedFd<'_>,
+    folder: &str,
+    except: &[CellPath],
+    most: u64,
+) -> io::Result<Vec<InputFile>> {
     let mut room = most;
     let mut files = Vec::new();
-    let mut folders = vec![folder.as_str().to_owned()];
+    let mut folders = vec![folder.to_owned()];
     while let Some(path) = folders.pop() {
-        for entry in rustix::fs::Dir::new(open_folder(workspace, &path)?)? {
+        let opened = match open_folder(workspace, &path) {
+            // A folder of the host that was granted is not the workspace's own.
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::XDEV) => continue,
+            opened => opened?,
+        };
+        for entry in rustix::fs::Dir::new(opened)? {
             let entry = entry?;
             // Nothing that we build has a name that is not text.
             let Ok(name) = entry.file_name().to_str() else {
                 continue;
             };
-            let inner = format!("{path}/{name}");
+            let inner = match path.as_str() {
+                "" => name.to_owned(),
+                path => format!("{path}/{name}"),
+            };
             match entry.file_type() {
                 _ if name == "." || name == ".." => {}
+                _ if except.iter().any(|it| it.as_str() == inner) => {}
                 FileType::Directory => folders.push(inner),
                 FileType::RegularFile => files.push(fetch(workspace, &inner, &mut room)?),
                 _ => {}

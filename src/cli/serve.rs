@@ -9,6 +9,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 use super::signals::asked_to_end;
 use super::{BAD_INPUT, OUR_FAILURE, cannot_start, explain, print_error};
 use crate::config::{Config, ConfigError};
@@ -40,6 +42,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             return OUR_FAILURE.into();
         }
     };
+    raise_open_files();
     let port = std::env::var("PORT").ok();
     let http = match compat::address(arguments, port.as_deref()) {
         Ok(address) => address,
@@ -97,6 +100,17 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     drop(server);
     runtime.shutdown_timeout(Duration::from_millis(500));
     code
+}
+
+/// A server of many callers needs more file descriptors than the usual 1024: as many as its owner allows.
+fn raise_open_files() {
+    let limits = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limits.maximum,
+        ..limits
+    };
+    // Then it has what it has.
+    let _ = setrlimit(Resource::Nofile, raised);
 }
 
 /// What is served, and what changes it meanwhile.

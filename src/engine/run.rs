@@ -113,6 +113,7 @@ impl Engine {
         surface: Surface,
         cancelled: impl Future<Output = ()>,
     ) -> Result<RunResult, StartError> {
+        tracing::debug!(language = %plan.language, "run starts");
         let mut cancelled = std::pin::pin!(cancelled);
         let furnished = match self.furnish(plan, &surface, cancelled.as_mut()).await? {
             ControlFlow::Continue(furnished) => furnished,
@@ -156,6 +157,7 @@ impl Engine {
         };
         let (launch, proxy) = self.connect(plan, launch)?;
         let mut ended = run::run(&*self.provider, &launch, surface, cancelled).await?;
+        tracing::debug!(how = ?ended.outcome, took = ?ended.duration, "run ended");
         let shown = Shown::read(ended.shown.take());
         Ok(RunResult {
             shown,

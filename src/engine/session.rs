@@ -1,5 +1,7 @@
 //! Running a plan as a call of a session: the first starts it, later ones find all that was left.
 
+mod copies;
+mod kept;
 mod live;
 
 use std::borrow::Cow;
@@ -14,10 +16,11 @@ use crate::cell::Share;
 use crate::display::Shown;
 use crate::egress;
 use crate::plan::RunPlan;
-use crate::run::{Call, Life, Session, Stdin, Surface};
+use crate::run::{Branch, Call, Life, Session, Stdin, Surface};
 
+use kept::Kept;
+use live::Files;
 pub use live::LiveSession;
-use live::{Files, Kept};
 
 /// What an expression came to: JSON if it is that, else text.
 fn value(text: String) -> Value {
@@ -31,6 +34,16 @@ fn not_brought(count: usize) -> Option<String> {
     })
 }
 
+/// The same of an interpreter that has ended, and whether the files are still there.
+fn over(has_files: bool) -> &'static str {
+    match has_files {
+        true => "its interpreter has ended: its variables are lost, and its files are kept",
+        false => {
+            "the session has ended: its variables and files are lost, and the next call starts it anew"
+        }
+    }
+}
+
 /// How many languages of one session are kept, each in a cell of its own.
 const MOST_LANGUAGES: usize = 4;
 
@@ -38,8 +51,17 @@ const MOST_LANGUAGES: usize = 4;
 pub struct SessionCall<'a> {
     /// None before the first call, and after one that left nothing.
     pub live: &'a mut Option<LiveSession>,
+    /// By which its runtime knows it.
+    pub number: u64,
     pub plan: &'a RunPlan,
     pub surface: Surface,
+}
+
+/// A call that goes on.
+struct Calling<'a> {
+    session: &'a mut LiveSession,
+    number: u64,
+    plan: &'a RunPlan,
 }
 
 /// A call that has ended.
@@ -57,19 +79,20 @@ impl Engine {
         call: SessionCall<'_>,
         cancelled: impl Future<Output = ()>,
     ) -> Result<SessionRan, StartError> {
-        let SessionCall {
-            live,
-            plan,
-            surface,
-        } = call;
-        let mut session = live.take().unwrap_or_default();
-        let ran = match plan.session {
-            Some(_) => self.call(&mut session, plan, surface, cancelled).await,
-            None => self.run_once(&mut session, plan, surface, cancelled).await,
+        let begin = || LiveSession::new(call.plan.language.clone());
+        let mut session = call.live.take().unwrap_or_else(begin);
+        let calling = Calling {
+            session: &mut session,
+            number: call.number,
+            plan: call.plan,
+        };
+        let ran = match call.plan.session {
+            Some(_) => self.call(calling, call.surface, cancelled).await,
+            None => self.run_once(calling, call.surface, cancelled).await,
         };
         if !session.is_empty() {
-            session.language = Some(plan.language.clone());
-            *live = Some(session);
+            session.language = call.plan.language.clone();
+            *call.live = Some(session);
         }
         ran
     }
@@ -77,30 +100,36 @@ impl Engine {
     /// Has the kept cell of a plan's language run it.
     async fn call(
         &self,
-        session: &mut LiveSession,
-        plan: &RunPlan,
+        calling: Calling<'_>,
         surface: Surface,
         cancelled: impl Future<Output = ()>,
     ) -> Result<SessionRan, StartError> {
+        let Calling {
+            session,
+            number,
+            plan,
+        } = calling;
         let mut cancelled = std::pin::pin!(cancelled);
-        let with_earlier = session.with_earlier_packages(plan);
+        let kept = session.position(&plan.language);
+        let with_earlier = kept.and_then(|at| session.kept[at].with_earlier_packages(plan));
         let plan = with_earlier.as_ref().unwrap_or(plan);
         let furnished = match self.furnish(plan, &surface, cancelled.as_mut()).await? {
             ControlFlow::Continue(furnished) => furnished,
             ControlFlow::Break(result) => return Ok(SessionRan::kept(*result)),
         };
-        session.calls += 1;
-        let mut notes = Vec::new();
-        let (at, prelude, files) = match session.position(&plan.language) {
+        let (calls, mut notes) = (session.calls, Vec::new());
+        let (at, prelude, files) = match kept {
             Some(at) => {
-                let (prelude, files) = session.kept[at].add_packages(plan, &furnished)?;
+                let added = session.kept[at].add_packages(plan, &furnished, calls + 1);
+                let (prelude, files) = added?;
                 (at, prelude, files)
             }
             None if session.kept.len() >= MOST_LANGUAGES => {
                 return Err(StartError::SessionLanguages(MOST_LANGUAGES));
             }
             None => {
-                let kept = self.open(plan, &furnished, &surface).await?;
+                let mut kept = self.open(plan, &furnished, &surface).await?;
+                kept.packages.iter_mut().for_each(|it| it.1 = calls + 1);
                 notes.extend(session.begun_again(&plan.language));
                 session.kept.push(kept);
                 // Those that it was started with go when the session's come.
@@ -108,7 +137,7 @@ impl Engine {
                 (session.kept.len() - 1, String::new(), files.collect())
             }
         };
-        match session.bring_files(at).await {
+        match session.bring_files(at, number).await {
             Ok(left_out) => notes.extend(not_brought(left_out)),
             Err(error) => {
                 session.lose(at);
@@ -116,7 +145,8 @@ impl Engine {
             }
         }
         let call = Call {
-            number: session.calls,
+            number,
+            calls,
             code: plan.code(),
             prelude: &prelude,
             files,
@@ -129,7 +159,7 @@ impl Engine {
             events: surface.events,
         };
         let kept = &mut session.kept[at];
-        let mut called = kept.session.call(call, cancelled).await?;
+        let mut called = kept.branch.call(call, cancelled).await?;
         let mut shown = Shown::read(called.ended.shown.take());
         shown.value = called.value.map(value);
         let result = RunResult {
@@ -139,13 +169,15 @@ impl Engine {
             shown,
             ..RunResult::new(plan, called.ended)
         };
-        let life = called.life;
-        if life == Life::Over {
-            session.lose(at);
+        session.calls = calls + 1;
+        match &called.life {
+            Life::Over => notes.push(over(session.lose(at)).to_owned()),
+            Life::Restored(_) => session.have_gone_back(at, called.calls),
+            Life::Kept | Life::Interrupted => {}
         }
         Ok(SessionRan {
             result,
-            life,
+            life: called.life,
             notes,
         })
     }
@@ -153,13 +185,12 @@ impl Engine {
     /// Runs a plan of a language that cannot be kept: in a cell of its own, with the files of the session.
     async fn run_once(
         &self,
-        session: &mut LiveSession,
-        plan: &RunPlan,
+        calling: Calling<'_>,
         surface: Surface,
         cancelled: impl Future<Output = ()>,
     ) -> Result<SessionRan, StartError> {
-        session.calls += 1;
-        let files = session.hold_files().cloned();
+        let Calling { session, plan, .. } = calling;
+        let (_held, files) = session.lend_files().await?.unzip();
         let mut plan = plan.clone();
         if let Some(files) = files.clone() {
             let known = tokio::task::spawn_blocking(move || files.versions()).await;
@@ -175,11 +206,9 @@ impl Engine {
         if let Some(workspace) = result.workspace.take() {
             notes.extend(not_brought(workspace.left_out()));
             let workspace = workspace.except(plan.own_files());
-            session.files = Some(Files {
-                workspace,
-                of: None,
-            });
+            session.files = Some(Files::Left(workspace));
         }
+        session.calls += 1;
         Ok(SessionRan {
             notes,
             ..SessionRan::kept(result)
@@ -200,13 +229,15 @@ impl Engine {
             Session::start(provider, &launch, surface.requirement, &surface.caller).await?;
         let packages = furnished.packages.iter();
         Ok(Kept {
-            session,
+            branch: Branch::of(session),
             language: plan.language.clone(),
+            forks: plan.session.as_ref().is_some_and(|session| session.forks),
+            limits: launch.limits.clone(),
             network: plan.egress.as_ref().map(|egress| egress.network.clone()),
             servers: plan.servers.clone(),
             proxy,
             reported: egress::Report::default(),
-            packages: packages.map(|it| it.set.tree.clone()).collect(),
+            packages: packages.map(|it| (it.set.tree.clone(), 1)).collect(),
             wishes: plan.packages.as_ref().map(|it| it.wishes.clone()),
         })
     }

@@ -50,7 +50,10 @@ impl Endpoint {
         connection: &Connection,
     ) -> Result<Answered, Infallible> {
         let answered = self.answer(request, from, connection).await;
-        Ok(answered.unwrap_or_else(|refused| *refused))
+        Ok(answered.unwrap_or_else(|refused| {
+            tracing::debug!(%from, status = refused.status().as_u16(), "request refused");
+            *refused
+        }))
     }
 
     async fn answer(

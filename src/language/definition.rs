@@ -6,26 +6,32 @@
 mod binding;
 mod compile;
 mod display;
+mod field;
 mod packages;
+mod programs;
 mod rule;
 mod session;
+mod source;
+mod warm;
 mod way;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Deserializer, de};
+use serde::Deserialize;
 
 use super::LanguageId;
 use super::failure::Failure;
-use crate::request::{CellPath, check_variable};
 
 pub use binding::Binding;
 pub use compile::{Compile, Problem};
 pub use display::{Display, Wants};
 pub use packages::{Ecosystem, Installer, Packages};
+pub use programs::{Install, Platform, Programs, Version};
 pub use rule::Rule;
 pub use session::{Session, Worker};
+pub use source::Source;
+pub use warm::{Tier, Warm};
 pub use way::{Piece, Way, Word};
 
 /// What is known about a language; `languages/README.md` explains the fields.
@@ -39,7 +45,7 @@ pub struct Definition {
     #[serde(default)]
     pub aliases: Vec<LanguageId>,
     /// Lower case, without the dot.
-    #[serde(default, deserialize_with = "extensions")]
+    #[serde(default, deserialize_with = "field::extensions")]
     pub extensions: Vec<String>,
     /// Whole names of files: `Makefile`.
     #[serde(default)]
@@ -47,7 +53,7 @@ pub struct Definition {
     /// Languages whose programs are programs of this one.
     #[serde(default)]
     pub includes: Vec<LanguageId>,
-    #[serde(default, deserialize_with = "program_names")]
+    #[serde(default, deserialize_with = "field::program_names")]
     pub shebangs: Vec<String>,
     /// What its programs look like: a pattern and how much it says.
     #[serde(default)]
@@ -64,7 +70,7 @@ pub struct Definition {
     ways: Vec<Way>,
     #[serde(default)]
     pub compile: Compile,
-    #[serde(default, deserialize_with = "variables")]
+    #[serde(default, deserialize_with = "field::variables")]
     pub env: BTreeMap<String, String>,
     #[serde(default)]
     pub version: Version,
@@ -82,211 +88,10 @@ pub struct Definition {
     pub session: Option<Session>,
 }
 
-/// A runtime that has started before its program comes.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Warm {
-    /// Each pre-started sandbox starts a runtime of its own, after the language was first used.
-    /// Otherwise one runtime lends its image to all of them.
-    #[serde(default)]
-    pub fresh: bool,
-    /// It looks at more of the workspace than the program before it waits, so a program
-    /// with files beside it gets a new one.
-    #[serde(default)]
-    pub alone: bool,
-    /// What it is given when it reads of the program before it has loaded all, and does not
-    /// care for: it waits when it reads on.
-    #[serde(default)]
-    pub first: String,
-    /// The first line, or two, of programs that may be begun so: it is shown with those
-    /// bytes if it is wrong. Others wait where it opens them.
-    pub first_line: Option<Rule>,
-    /// How many MiB a pre-started sandbox with such a runtime takes up.
-    #[serde(default = "usual_weight")]
-    pub weight: u32,
-    /// How a line begins that asks for a module.
-    #[serde(default)]
-    pub imports: Vec<String>,
-    /// What lets a program have the first tier: it could see what the others do.
-    #[serde(default)]
-    pub exact: Vec<String>,
-    /// What lets a program have a new runtime: it could see for how long another waited.
-    #[serde(default)]
-    pub cold: Vec<String>,
-    /// What the runtime runs once, before it waits, and in each cell before the program;
-    /// `{tier}` is the tier's own part. Not in the first tier.
-    #[serde(default)]
-    pub before: String,
-    #[serde(default)]
-    pub after: String,
-    /// What it runs when the program has ended, instead of taking itself apart.
-    #[serde(default)]
-    pub leave: String,
-    /// The first is the runtime as it is; the second is for programs that no other knows.
-    #[serde(default)]
-    pub tiers: Vec<Tier>,
-}
-
-/// What a pre-started runtime has loaded already.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tier {
-    /// Modules that let a program that asks for one of them have this tier.
-    pub modules: Vec<String>,
-    #[serde(default)]
-    pub before: String,
-    #[serde(default)]
-    pub after: String,
-}
-
-fn usual_weight() -> u32 {
-    8
-}
-
-impl Warm {
-    /// What a runtime for `code` runs beforehand, in each cell, and at its end. A program with files
-    /// beside it, which may be named like modules, gets no tier that has loaded some.
-    /// `None` for one that wants a new runtime.
-    pub fn code(&self, code: &str, is_alone: bool) -> Option<[String; 3]> {
-        let mentions = |words: &[String]| words.iter().any(|word| code.contains(word));
-        if mentions(&self.cold) || (self.alone && !is_alone) {
-            return None;
-        }
-        let parts = |tier: Option<&Tier>| {
-            tier.map_or_else(Default::default, |it| (it.before.clone(), it.after.clone()))
-        };
-        if mentions(&self.exact) {
-            let (before, after) = parts(self.tiers.first());
-            return Some([before, after, String::new()]);
-        }
-        let known = self.tier(code).filter(|_| is_alone);
-        let (before, after) = parts(known.or(self.tiers.get(1)));
-        Some([
-            self.before.replace("{tier}", &before),
-            self.after.replace("{tier}", &after),
-            self.leave.clone(),
-        ])
-    }
-
-    /// What the runtime is given before a program that begins like this one.
-    pub fn first(&self, code: &str) -> &str {
-        let end = code
-            .match_indices('\n')
-            .nth(1)
-            .map_or(code.len(), |it| it.0);
-        let fits = |rule: &Rule| rule.is_in(&code[..end]);
-        if self.first_line.as_ref().is_none_or(fits) {
-            &self.first
-        } else {
-            ""
-        }
-    }
-
-    /// The last tier that knows a module the program asks for.
-    ///
-    /// A guess by the look of lines: a wrong one costs time and nothing else.
-    fn tier(&self, code: &str) -> Option<&Tier> {
-        let is_word = |c: char| c.is_alphanumeric() || c == '_';
-        let asks = |line: &str| self.imports.iter().any(|start| line.starts_with(start));
-        let asked: Vec<&str> = code
-            .lines()
-            .map(str::trim_start)
-            .filter(|line| asks(line))
-            .flat_map(|line| line.split(|c| !is_word(c)))
-            .collect();
-        let knows = |tier: &&Tier| tier.modules.iter().any(|m| asked.contains(&m.as_str()));
-        self.tiers.iter().rev().find(knows)
-    }
-}
-
-/// A system by the name Rust has for it, and by the one people have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Platform {
-    Windows,
-    MacOs,
-}
-
-/// How the language's runtime is found on a host.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Programs {
-    /// The first that is found wins.
-    #[serde(default, deserialize_with = "program_names")]
-    pub commands: Vec<String>,
-    /// Arguments that make the runtime print the path of its real program.
-    #[serde(default, rename = "where")]
-    pub locate: Vec<String>,
-    #[serde(default)]
-    pub install: Install,
-    /// Folders below `/etc` and `/var/lib` that the tool chain reads; the last part may have a `*`.
-    #[serde(default, deserialize_with = "shown")]
-    pub shows: Vec<String>,
-    /// Where it comes from when no package manager has it, as a sentence.
-    pub elsewhere: Option<String>,
-}
-
-/// The package that holds the runtime, for each package manager we know.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Install {
-    pub apt: Option<String>,
-    pub dnf: Option<String>,
-    pub apk: Option<String>,
-    pub pacman: Option<String>,
-    pub brew: Option<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Source {
-    /// May hold `{name}`.
-    pub file: CellPath,
-    /// Patterns whose first group is the program's name for itself, as in `class X`; the first that fits wins.
-    #[serde(default)]
-    pub name: Vec<Rule>,
-    /// The name of a program that has none.
-    #[serde(default = "main_name")]
-    pub nameless: String,
-    /// Whether `{name}` is written in lower case in file names.
-    #[serde(default)]
-    pub lower_case: bool,
-    /// Whether a program that came as a file of this language keeps its name.
-    #[serde(default = "yes")]
-    pub keep_name: bool,
-    /// Text that the runtime needs at the beginning, unless the program has it.
-    pub prepend: Option<Prepend>,
-}
-
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Prepend {
-    pub text: String,
-    pub unless: Rule,
-}
-
-/// How a runtime tells its version.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Version {
-    pub args: Vec<String>,
-    /// The first group is the version.
-    pub pattern: Rule,
-}
-
-impl Default for Version {
-    fn default() -> Self {
-        Self {
-            args: vec!["--version".to_owned()],
-            pattern: Rule::new(r"(\d+(?:\.\d+)+)"),
-        }
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Command {
-    #[serde(deserialize_with = "simple")]
+    #[serde(deserialize_with = "field::simple")]
     argv: Vec<Word>,
 }
 
@@ -396,119 +201,8 @@ impl Definition {
     }
 }
 
-impl Platform {
-    /// The name people have for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Windows => "Windows",
-            Self::MacOs => "macOS",
-        }
-    }
-
-    /// Whether this is the system we are on.
-    pub fn is_here(self) -> bool {
-        let name = match self {
-            Self::Windows => "windows",
-            Self::MacOs => "macos",
-        };
-        std::env::consts::OS == name
-    }
-}
-
 fn unnamed() -> LanguageId {
     LanguageId::parse("unnamed").expect("a fixed good name")
-}
-
-fn main_name() -> String {
-    "main".to_owned()
-}
-
-fn yes() -> bool {
-    true
-}
-
-/// The command of a runtime that takes the program's file and nothing else.
-fn simple<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Word>, D::Error> {
-    let words = way::words(Vec::<String>::deserialize(from)?).map_err(de::Error::custom)?;
-    let count = |wanted: &Word| words.iter().filter(|word| *word == wanted).count();
-    if words.first() != Some(&Word::Runtime) || count(&Word::Runtime) != 1 {
-        return Err(de::Error::custom(
-            "a command must start with `{runtime}` and contain it once",
-        ));
-    }
-    let way = Way {
-        run: words.clone(),
-        ..Way::default()
-    };
-    way.check().map_err(de::Error::custom)?;
-    Ok(words)
-}
-
-fn program_names<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._+-".contains(&byte);
-    list(
-        from,
-        |name| name.bytes().all(plain) && !name.starts_with(['.', '-']),
-        "the plain name of a program",
-    )
-}
-
-/// SECURITY: a program sees all of such a folder, so it must be a tool chain's own.
-fn shown<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._+-".contains(&byte);
-    let good = |path: &str| {
-        let inside = ["/etc/", "/var/lib/"]
-            .iter()
-            .find_map(|it| path.strip_prefix(it));
-        inside.is_some_and(|inside| {
-            let (folder, last) = inside.rsplit_once('/').unwrap_or(("", inside));
-            let before = last.split('*').next().unwrap_or_default();
-            let named = folder
-                .split('/')
-                .all(|part| part != ".." && part.bytes().all(plain));
-            named
-                && !last.is_empty()
-                && (before == last || before.len() >= 2)
-                && !last.contains("..")
-                && last.matches('*').count() <= 1
-                && last.bytes().all(|byte| plain(byte) || byte == b'*')
-        })
-    };
-    list(
-        from,
-        good,
-        "a folder of a tool chain below /etc or /var/lib",
-    )
-}
-
-fn extensions<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
-    let plain =
-        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_+-".contains(&byte);
-    list(
-        from,
-        |name| name.bytes().all(plain),
-        "an extension: lower case, without a dot",
-    )
-}
-
-fn list<'de, D: Deserializer<'de>>(
-    from: D,
-    good: impl Fn(&str) -> bool,
-    wanted: &str,
-) -> Result<Vec<String>, D::Error> {
-    let items = Vec::<String>::deserialize(from)?;
-    match items.iter().find(|item| item.is_empty() || !good(item)) {
-        Some(bad) => Err(de::Error::custom(format!("{bad:?} is not {wanted}"))),
-        None => Ok(items),
-    }
-}
-
-fn variables<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, String>, D::Error> {
-    let variables = BTreeMap::<String, String>::deserialize(from)?;
-    for (name, value) in &variables {
-        check_variable(name, value).map_err(de::Error::custom)?;
-    }
-    Ok(variables)
 }
 
 #[cfg(test)]

@@ -8,23 +8,28 @@
 
 mod answers;
 mod cache;
+mod candidate;
 mod elf;
 mod fetched;
+mod missing;
 mod prefix;
 mod shim;
 mod version;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Read};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use jail::Tree;
 
-use super::{Definition, Install, LanguageId, Surroundings, Way};
-use crate::runtimes::{Order, RuntimesFolder};
+use super::{Definition, Surroundings, Way};
+use candidate::{
+    base_of_environment, in_path, is_executable, is_renamed, is_script, is_shim, shown,
+};
+use missing::install_command;
+pub use missing::{MissingRuntime, PassedOver, Refusal, UnsupportedPlatform};
 use prefix::{cell_location, moved_libraries};
+pub use version::Versions;
 
 /// A program that was found, and how a cell sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,93 +63,6 @@ pub struct Tool {
     pub path: PathBuf,
     pub program: String,
     pub prefix: Option<Tree>,
-}
-
-/// No usable runtime on this host.
-#[derive(Debug, thiserror::Error)]
-#[error("no runtime for `{language}`: no usable {} in PATH{}", searched.join(" or "), list(passed_over))]
-pub struct MissingRuntime {
-    pub language: LanguageId,
-    pub searched: Vec<String>,
-    /// `PATH` as it was searched.
-    pub path: Box<str>,
-    /// What was found but could not be used.
-    pub passed_over: Vec<PassedOver>,
-    /// The command that would install it.
-    pub install: Option<Box<str>>,
-    elsewhere: Option<Box<str>>,
-}
-
-/// A language that exists on one other system only.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "Language '{language}' runs only on {platform} (needs {requires}). This server runs on {}/{}.",
-    std::env::consts::OS,
-    std::env::consts::ARCH
-)]
-pub struct UnsupportedPlatform {
-    pub language: LanguageId,
-    pub platform: &'static str,
-    pub requires: String,
-}
-
-impl UnsupportedPlatform {
-    /// Whether the language is bound to a system that is not this one.
-    pub fn check(definition: &Definition) -> Result<(), Self> {
-        match definition.platform {
-            Some(platform) if !platform.is_here() => Err(Self {
-                language: definition.id.clone(),
-                platform: platform.name(),
-                requires: definition.commands()[0].needs.join(" and "),
-            }),
-            _ => Ok(()),
-        }
-    }
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("{} {why}", path.display())]
-pub struct PassedOver {
-    pub path: PathBuf,
-    pub why: Refusal,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum Refusal {
-    #[error("is a shim: {0}")]
-    Shim(String),
-    #[error("using it would show all of {} to the program", .0.display())]
-    TooWide(PathBuf),
-    #[error("cannot be used: {0}")]
-    Unusable(#[from] io::Error),
-}
-
-impl MissingRuntime {
-    /// What the caller can do about it, in one imperative sentence.
-    pub fn hint(&self) -> Option<String> {
-        let wide = self
-            .passed_over
-            .iter()
-            .any(|passed| matches!(passed.why, Refusal::TooWide(_)));
-        let language = self.language.as_str();
-        let add = match self.searched.as_slice() {
-            // Another may be there already, and is not what was asked for.
-            [one] if crate::runtimes::offers_by(one, language) => {
-                Some(format!("`hotcell languages add {language} --recipe {one}`"))
-            }
-            _ => crate::runtimes::offers(language)
-                .then(|| format!("`hotcell languages add {language}`")),
-        };
-        match (&self.install, add) {
-            (Some(command), Some(add)) => Some(format!("Install it: {add}, or `{command}`.")),
-            (Some(command), None) => Some(format!("Install it: `{command}`.")),
-            (None, Some(add)) => Some(format!("Install it: {add}.")),
-            (None, None) if wide => {
-                Some("Install it under /usr, or in a folder of its own.".to_owned())
-            }
-            (None, None) => self.elsewhere.as_deref().map(str::to_owned),
-        }
-    }
 }
 
 impl Runtime {
@@ -329,149 +247,6 @@ impl Runtime {
             env: BTreeMap::new(),
         })
     }
-}
-
-/// The folders of this host that fit `/etc/java-*`: real ones that anybody may read.
-fn shown(pattern: &str) -> Vec<Tree> {
-    let (folder, name) = pattern.rsplit_once('/').unwrap_or(("", pattern));
-    let readable = |path: &Path| {
-        let found = fs::symlink_metadata(path);
-        found.is_ok_and(|it| it.is_dir() && it.permissions().mode() & 0o005 == 0o005)
-    };
-    let tree = |path: PathBuf| Tree {
-        host: path.clone(),
-        cell: path,
-    };
-    let Some((before, after)) = name.split_once('*') else {
-        let path = PathBuf::from(pattern);
-        return readable(&path).then(|| tree(path)).into_iter().collect();
-    };
-    let fits = |name: &str| {
-        let rest = name.strip_prefix(before);
-        rest.is_some_and(|rest| rest.ends_with(after))
-    };
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let named = entries.filter(|entry| entry.file_name().to_str().is_some_and(fits));
-    let mut paths: Vec<PathBuf> = named
-        .map(|entry| entry.path())
-        .filter(|it| readable(it))
-        .collect();
-    // The same every time: cells of one view share a spawner.
-    paths.sort();
-    paths.into_iter().map(tree).collect()
-}
-
-pub use version::Versions;
-
-/// The executable files of this name, in `PATH` and among what was fetched. Relative
-/// entries of `PATH` are skipped: what runs must not depend on the folder we were started in.
-fn in_path(command: &str, around: &Surroundings) -> impl Iterator<Item = PathBuf> {
-    let fetched = around.data.as_deref().map(RuntimesFolder::in_data);
-    let links = |order| fetched.as_ref().map(|it| it.links(order));
-    let mut seen: Vec<PathBuf> = Vec::new();
-    links(Order::BeforePath)
-        .into_iter()
-        .chain(std::env::split_paths(&around.path))
-        .chain(links(Order::AfterPath))
-        .filter(|folder| folder.is_absolute())
-        .map(move |folder| folder.join(command))
-        .filter(|path| is_executable(path))
-        // A folder may stand there twice.
-        .filter(move |path| match seen.contains(path) {
-            true => false,
-            false => {
-                seen.push(path.clone());
-                true
-            }
-        })
-}
-
-fn is_executable(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-}
-
-/// A script, a link through a folder of shims, or a link to a program of another
-/// name (snap, rustup, volta: one program that looks at its own name).
-fn is_shim(command: &str, candidate: &Path, real: &Path) -> io::Result<bool> {
-    Ok(is_renamed(command, real)
-        || links(candidate).iter().any(|path| mentions_shim(path))
-        || is_script(real)?)
-}
-
-/// Whether a program has another name than what it was called by, save its version.
-fn is_renamed(command: &str, real: &Path) -> bool {
-    let name = real.file_name().unwrap_or_default().to_string_lossy();
-    !name.starts_with(command.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
-}
-
-/// The file and each link on the way to the real one.
-fn links(path: &Path) -> Vec<PathBuf> {
-    let mut seen = vec![path.to_owned()];
-    // The kernel follows at most 40; `canonicalize` has found an end already.
-    while let Some(target) = seen
-        .last()
-        .and_then(|last| Some(last.parent()?.join(fs::read_link(last).ok()?)))
-    {
-        seen.push(target);
-        if seen.len() > 40 {
-            break;
-        }
-    }
-    seen
-}
-
-fn mentions_shim(path: &Path) -> bool {
-    path.components()
-        .any(|part| part.as_os_str().to_string_lossy().contains("shim"))
-}
-
-fn is_script(path: &Path) -> io::Result<bool> {
-    let mut start = [0; 2];
-    // A file of one byte is not a script, nor anything else we can use.
-    Ok(fs::File::open(path)?.read(&mut start)? == 2 && &start == b"#!")
-}
-
-/// The interpreter behind a virtual environment's copy of it; any other program is itself.
-fn base_of_environment(path: PathBuf) -> io::Result<PathBuf> {
-    let environment = path
-        .parent()
-        .and_then(Path::parent)
-        .map(|root| root.join("pyvenv.cfg"));
-    let Some(text) = environment.and_then(|file| fs::read_to_string(file).ok()) else {
-        return Ok(path);
-    };
-    let mut settings = text.lines().filter_map(|line| line.split_once('='));
-    match (
-        settings.find(|(key, _)| key.trim() == "home"),
-        path.file_name(),
-    ) {
-        (Some((_, home)), Some(name)) => fs::canonicalize(Path::new(home.trim()).join(name)),
-        _ => Ok(path),
-    }
-}
-
-/// The command that installs the runtime with the package manager this host has.
-fn install_command(install: &Install, around: &Surroundings) -> Option<String> {
-    let managers = [
-        ("apt", "apt install", &install.apt),
-        ("dnf", "dnf install", &install.dnf),
-        ("apk", "apk add", &install.apk),
-        ("pacman", "pacman -S", &install.pacman),
-        ("brew", "brew install", &install.brew),
-    ];
-    let (_, command, package) = managers.into_iter().find(|(manager, _, package)| {
-        package.is_some() && in_path(manager, around).next().is_some()
-    })?;
-    package
-        .as_ref()
-        .map(|package| format!("{command} {package}"))
-}
-
-fn list(passed_over: &[PassedOver]) -> String {
-    passed_over
-        .iter()
-        .map(|passed| format!("; {passed}"))
-        .collect()
 }
 
 #[cfg(test)]

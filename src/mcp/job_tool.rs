@@ -24,13 +24,13 @@ impl Tool for JobTool {
         json!({
             "name": "job",
             "title": "Background runs",
-            "description": "A background run: its output so far, or its result. Without id: lists all.",
+            "description": "A background run: output so far, or result. Without id: all",
             "inputSchema": {
                 "type": "object",
                 "properties": {
                     "id": { "type": "string" },
-                    "wait": { "type": "number", "description": "Seconds to wait for its end, up to 50" },
-                    "since": { "type": "integer", "description": "Output after so many bytes: `next` of the last answer" },
+                    "wait": { "type": "number", "description": "Seconds, up to 50" },
+                    "since": { "type": "integer", "description": "`next` of the last answer" },
                     "cancel": { "type": "boolean" },
                 },
             },

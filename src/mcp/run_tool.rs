@@ -161,7 +161,7 @@ fn listing(limits: &Defaults) -> Value {
         "inputSchema": {
             "type": "object",
             "properties": {
-                "code": { "type": "string", "description": "The whole program" },
+                "code": { "type": "string", "description": "Whole program" },
                 "language": { "type": "string", "description": "python, javascript, bash, c, ...; default: detected from the code" },
                 "args": { "type": "array", "items": { "type": "string" } },
                 "stdin": { "type": "string" },
@@ -173,9 +173,9 @@ fn listing(limits: &Defaults) -> Value {
                 "network": {
                     "type": "array",
                     "items": { "type": "string" },
-                    "description": "Hosts it may reach: api.example.com, *.example.com, all",
+                    "description": "Hosts to reach: api.example.com, *.example.com, all",
                 },
-                "session": { "type": "string", "description": "Keeps variables and files between calls" },
+                "session": { "type": "string", "description": "Keeps variables and files" },
                 "background": { "type": "boolean", "description": "Answer at once with a job" },
                 "timeout": { "type": "number", "description": timeout },
                 "memory": { "type": "string", "description": memory },

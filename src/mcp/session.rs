@@ -3,8 +3,10 @@
 //! The scope is the process on stdio and the session on HTTP. A modern request
 //! reads nothing here: it brings all of it along.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
@@ -13,10 +15,24 @@ use super::context::LogLevel;
 use super::era::Revision;
 use super::message::Id;
 
+/// How many of the last requests that are over are remembered, and of cancellations that came first.
+const REMEMBERED: usize = 256;
+/// How long before its request a cancellation may come: over HTTP they have a connection each.
+const AHEAD: Duration = Duration::from_secs(10);
+
 #[derive(Default)]
 pub struct Session {
     state: Mutex<State>,
-    open: Mutex<HashMap<Id, Arc<Notify>>>,
+    calls: Mutex<Calls>,
+}
+
+/// Requests by their ids. Of those that are not open only a hash is kept: an id may be long.
+#[derive(Default)]
+struct Calls {
+    open: HashMap<Id, Arc<Notify>>,
+    over: VecDeque<u64>,
+    /// Cancellations of requests that have not come yet.
+    ahead: VecDeque<(u64, Instant)>,
 }
 
 #[derive(Default)]
@@ -80,12 +96,17 @@ impl Session {
 
     /// Notes an open request; none if its id is in use.
     pub fn begin(self: &Arc<Self>, id: &Id) -> Option<OpenCall> {
-        let mut open = self.calls();
-        if open.contains_key(id) {
+        let mut calls = self.calls();
+        if calls.open.contains_key(id) {
             return None;
         }
         let cancelled = Arc::new(Notify::new());
-        open.insert(id.clone(), cancelled.clone());
+        calls.open.insert(id.clone(), cancelled.clone());
+        let mut ahead = calls.ahead.iter();
+        if let Some(at) = ahead.position(|it| it.0 == hash(id) && it.1.elapsed() < AHEAD) {
+            calls.ahead.remove(at);
+            cancelled.notify_one();
+        }
         Some(OpenCall {
             session: self.clone(),
             id: id.clone(),
@@ -93,25 +114,41 @@ impl Session {
         })
     }
 
-    /// Ends an open request. One that is unknown or over is no concern.
+    /// Ends a request that is open, or has yet to come. One that is over is no concern.
     pub fn cancel(&self, id: &Id) {
-        if let Some(cancelled) = self.calls().get(id) {
+        let mut calls = self.calls();
+        if let Some(cancelled) = calls.open.get(id) {
             cancelled.notify_one();
+        } else if !calls.over.contains(&hash(id)) {
+            push(&mut calls.ahead, (hash(id), Instant::now()));
         }
     }
 
     /// How many requests are open.
     pub fn calls_open(&self) -> usize {
-        self.calls().len()
+        self.calls().open.len()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn calls(&self) -> MutexGuard<'_, HashMap<Id, Arc<Notify>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn hash(id: &Id) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn push<T>(to: &mut VecDeque<T>, item: T) {
+    if to.len() >= REMEMBERED {
+        to.pop_front();
+    }
+    to.push_back(item);
 }
 
 /// A request that is being answered; forgotten when this is dropped.
@@ -129,6 +166,34 @@ impl OpenCall {
 
 impl Drop for OpenCall {
     fn drop(&mut self) {
-        self.session.calls().remove(&self.id);
+        let mut calls = self.session.calls();
+        calls.open.remove(&self.id);
+        push(&mut calls.over, hash(&self.id));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::time::timeout;
+
+    #[tokio::test]
+    async fn a_cancellation_ends_its_request_also_when_it_comes_first() {
+        let session = Arc::<Session>::default();
+        let id = |number: i64| Id::of_value(&number.into()).unwrap();
+        let soon = Duration::from_millis(20);
+        session.cancel(&id(1));
+        let first = session.begin(&id(1)).unwrap();
+        assert!(timeout(soon, first.cancelled()).await.is_ok());
+        // Control: another request, and the same id once more when the first is over and taken back late.
+        let second = session.begin(&id(2)).unwrap();
+        assert!(timeout(soon, second.cancelled()).await.is_err());
+        drop(first);
+        session.cancel(&id(1));
+        let again = session.begin(&id(1)).unwrap();
+        assert!(timeout(soon, again.cancelled()).await.is_err());
+        // Whatever a client sends, what is remembered is bounded.
+        (0..100_000).for_each(|number| session.cancel(&id(number + 10)));
+        assert!(session.calls().ahead.len() <= REMEMBERED);
     }
 }

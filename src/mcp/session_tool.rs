@@ -1,4 +1,4 @@
-//! The tool `session`: which sessions there are, and the end of one.
+//! The tool `session`: which sessions there are, and what can be done with one besides running code in it.
 
 use std::sync::Arc;
 
@@ -8,7 +8,18 @@ use super::context::Context;
 use super::message::Fault;
 use super::objects::{Answer, Arguments, Boxed, Tool};
 use crate::request::SessionName;
-use crate::service::{Service, SessionInfo};
+use crate::run::{Change, Difference};
+use crate::service::{Acted, Service, SessionAction, SessionInfo};
+
+const ACTIONS: [&str; 7] = [
+    "list",
+    "close",
+    "checkpoint",
+    "restore",
+    "undo",
+    "fork",
+    "diff",
+];
 
 pub struct SessionTool(pub Arc<Service>);
 
@@ -17,12 +28,13 @@ impl Tool for SessionTool {
         json!({
             "name": "session",
             "title": "Sessions",
-            "description": "List the sessions of `run`, or close one.",
+            "description": "Sessions of `run`. checkpoint without `to`: before each call, for undo",
             "inputSchema": {
                 "type": "object",
                 "properties": {
-                    "action": { "type": "string", "enum": ["list", "close"] },
+                    "action": { "type": "string", "enum": ACTIONS },
                     "name": { "type": "string" },
+                    "to": { "type": "string" },
                 },
                 "required": ["action"],
             },
@@ -30,7 +42,7 @@ impl Tool for SessionTool {
                 "title": "Sessions",
                 "readOnlyHint": false,
                 "destructiveHint": true,
-                "idempotentHint": true,
+                "idempotentHint": false,
                 "openWorldHint": false,
             },
         })
@@ -42,7 +54,7 @@ impl Tool for SessionTool {
         context: &'a Arc<Context>,
     ) -> Boxed<'a, Result<Answer, Fault>> {
         Box::pin(async move {
-            let answer = match self.answer(&arguments, context) {
+            let answer = match self.answer(&arguments, context).await {
                 Ok((text, facts)) => result(&text, facts, false),
                 Err(message) => result(&message, json!({ "error": message }), true),
             };
@@ -52,33 +64,122 @@ impl Tool for SessionTool {
 }
 
 impl SessionTool {
-    fn answer(&self, arguments: &Arguments, context: &Context) -> Result<(String, Value), String> {
+    async fn answer(
+        &self,
+        arguments: &Arguments,
+        context: &Context,
+    ) -> Result<(String, Value), String> {
         let word = |key: &str| arguments.get(key).and_then(Value::as_str);
-        match word("action") {
-            Some("list") => {
-                let sessions = self.0.sessions(&context.caller);
-                let lines: Vec<String> = sessions.iter().map(line).collect();
-                let text = match lines.as_slice() {
-                    [] => "There are no sessions.".to_owned(),
-                    lines => lines.join("\n"),
-                };
-                let facts: Vec<Value> = sessions.iter().map(facts).collect();
-                Ok((text, json!({ "sessions": facts })))
-            }
-            Some("close") => {
-                let name = word("name").ok_or("`name` says which session to close")?;
-                let name = SessionName::parse(name).map_err(|error| error.to_string())?;
-                match self.0.close_session(&context.caller, &name) {
+        let parse = |name: &str| SessionName::parse(name).map_err(|error| error.to_string());
+        let action = word("action").unwrap_or_default();
+        if action == "list" {
+            return Ok(list(&self.0.sessions(&context.caller)));
+        }
+        let name = word("name").ok_or("`name` says which session");
+        // A checkpoint is called as a session may be.
+        let to = word("to").map(parse).transpose()?;
+        let checkpoint = to.as_ref().map(ToString::to_string);
+        let action = match action {
+            "close" => {
+                let name = parse(name?)?;
+                return match self.0.close_session(&context.caller, &name) {
                     true => Ok((
                         format!("Closed `{name}`."),
                         json!({ "closed": name.as_str() }),
                     )),
                     false => Err(format!("there is no session `{name}`")),
-                }
+                };
             }
-            _ => Err("`action` must be `list` or `close`".to_owned()),
-        }
+            "checkpoint" => SessionAction::Checkpoint(checkpoint),
+            "restore" => {
+                let which = checkpoint.ok_or("`to` says which checkpoint to restore")?;
+                SessionAction::Restore(which)
+            }
+            "undo" => SessionAction::Undo,
+            "fork" => SessionAction::Fork(to.ok_or("`to` names the new session")?),
+            "diff" => SessionAction::Diff(checkpoint),
+            _ => return Err(format!("`action` must be one of {}", ACTIONS.join(", "))),
+        };
+        let name = parse(name?)?;
+        let done = self
+            .0
+            .act_on_session(&context.caller, &name, action.clone())
+            .await?;
+        Ok(report(&name, &action, &done))
     }
+}
+
+/// What was done, in words and as facts.
+fn report(name: &SessionName, action: &SessionAction, done: &Acted) -> (String, Value) {
+    let (text, fact) = match action {
+        SessionAction::Checkpoint(Some(mark)) => (
+            format!("Kept `{name}` as the checkpoint `{mark}`."),
+            json!({ "checkpoint": mark }),
+        ),
+        SessionAction::Checkpoint(None) => (
+            format!("`{name}` is kept before each call from now on: `undo` goes back."),
+            json!({ "undo": true }),
+        ),
+        SessionAction::Restore(mark) => (
+            format!("`{name}` is as it was at the checkpoint `{mark}`."),
+            json!({ "restored": mark }),
+        ),
+        SessionAction::Undo => (
+            format!("`{name}` is as it was before its last call."),
+            json!({ "undone": name.as_str() }),
+        ),
+        SessionAction::Fork(to) => (
+            format!("`{to}` is a copy of `{name}`."),
+            json!({ "forked": to.as_str() }),
+        ),
+        SessionAction::Diff(_) => return changes(&done.differences),
+    };
+    if !done.files_only {
+        return (text, fact);
+    }
+    let note = "only the files: the runtime cannot be copied, so its variables did not come along";
+    let mut fact = fact;
+    fact["note"] = note.into();
+    (format!("{text} [{note}]"), fact)
+}
+
+fn changes(differences: &[Difference]) -> (String, Value) {
+    let word = |change: Change| match change {
+        Change::New => "new",
+        Change::Changed => "changed",
+        Change::Deleted => "deleted",
+    };
+    let line = |it: &Difference| {
+        let first = format!("{} {}", word(it.change), it.path);
+        match &it.diff {
+            Some(diff) => format!("{first}\n{diff}"),
+            None => first,
+        }
+    };
+    let fact = |it: &Difference| {
+        let mut fact = json!({ "name": it.path.as_str(), "change": word(it.change) });
+        if let Some(diff) = &it.diff {
+            fact["diff"] = diff.as_str().into();
+        }
+        fact
+    };
+    let lines: Vec<String> = differences.iter().map(line).collect();
+    let text = match lines.as_slice() {
+        [] => "No file is different.".to_owned(),
+        lines => lines.join("\n"),
+    };
+    let facts: Vec<Value> = differences.iter().map(fact).collect();
+    (text, json!({ "files": facts }))
+}
+
+fn list(sessions: &[SessionInfo]) -> (String, Value) {
+    let lines: Vec<String> = sessions.iter().map(line).collect();
+    let text = match lines.as_slice() {
+        [] => "There are no sessions.".to_owned(),
+        lines => lines.join("\n"),
+    };
+    let facts: Vec<Value> = sessions.iter().map(facts).collect();
+    (text, json!({ "sessions": facts }))
 }
 
 fn result(text: &str, facts: Value, is_error: bool) -> Map<String, Value> {

@@ -7,7 +7,7 @@ use super::{
     CompileOutput, FileOutput, ImageOutput, PackagesOutput, RunOutput, Unworded, UsageOutput,
     Verdict,
 };
-use crate::cell::ChangedFile;
+use crate::cell::{ChangedFile, Changes};
 use crate::display::Displayed;
 use crate::engine::RunResult;
 use crate::plan::RunPlan;
@@ -41,6 +41,7 @@ impl RunOutput {
             signal: verdict.signal,
             stdout,
             files: result.changes.files.iter().map(file).collect(),
+            deleted: deleted(&result.changes),
             image,
             stderr: result.stderr.to_text(),
             truncated,
@@ -80,7 +81,14 @@ fn file(changed: &ChangedFile) -> FileOutput {
         media_type: changed.media_type,
         sha256: changed.content.as_ref().map(|it| it.sha256.clone()),
         uri: None,
+        diff: changed.diff.clone(),
     }
+}
+
+/// Not without end: the list is for a reader.
+fn deleted(changes: &Changes) -> Vec<String> {
+    let paths = changes.deleted.iter().take(50);
+    paths.map(ToString::to_string).collect()
 }
 
 /// What was done for a program that its reader should know.

@@ -2,6 +2,7 @@
 
 mod files;
 mod key;
+mod reason;
 mod step;
 mod tool;
 
@@ -17,7 +18,6 @@ use reqwest::Url;
 use self::step::Step;
 use self::tool::Tool;
 use super::gateway::Gateway;
-use super::known_imports::lookalikes;
 use super::lock::Lock;
 use super::registry::RegistryClient;
 use super::settings::Settings;
@@ -33,8 +33,6 @@ pub use key::key;
 const REMEMBERED: Duration = Duration::from_secs(600);
 /// How often it is shown how far the files are.
 const PACE: Duration = Duration::from_millis(100);
-/// More than a reader wants of a resolver's words.
-const LONGEST_REASON: usize = 1500;
 
 pub struct Job<'a> {
     pub packages: &'a PackagePlan,
@@ -84,6 +82,8 @@ impl Job<'_> {
         }
         let tool = self.tool().await?;
         self.context.tell(&format!("installing {}", self.what()));
+        let language = &self.packages.language;
+        tracing::info!(%language, key = self.key, "installs packages");
         let events = self.context.events.clone();
         let gateway = Gateway::new(upstream, move |text| tell(&events, &text));
 
@@ -93,6 +93,7 @@ impl Job<'_> {
         let (lock, bytes) = match installed {
             Ok(Ok(installed)) => installed,
             failed => {
+                tracing::info!(key = self.key, "packages were not installed");
                 let _ = std::fs::remove_dir_all(&staged);
                 return failed.map(|ended| match ended {
                     Ok(_) => Readied::Without(Vec::new()),
@@ -109,6 +110,7 @@ impl Job<'_> {
         };
         let by_lock = key(&pinned, self.base.as_str());
         let took = Some(started.elapsed());
+        tracing::info!(key = self.key, bytes, ?took, "packages installed");
         // Others may have asked for the same in other words.
         if let Some(set) = self.store.find(&by_lock) {
             let _ = std::fs::remove_dir_all(&staged);
@@ -276,85 +278,5 @@ impl Job<'_> {
             }
         }
         Err(self.unresolved(gateway, failure))
-    }
-
-    /// What is wanted, for messages.
-    fn what(&self) -> String {
-        let wishes = &self.packages.wishes;
-        if wishes.lock.is_some() {
-            return "the packages of the lock".to_owned();
-        }
-        let found = wishes
-            .known
-            .iter()
-            .chain(&wishes.guessed)
-            .chain(&wishes.optional);
-        let found = found.map(|it| match it.package.name() == it.module {
-            true => format!("`{}`", it.package),
-            false => format!("`{}` (for `import {}`)", it.package, it.module),
-        });
-        let named = wishes.named.iter().map(|it| format!("`{it}`"));
-        let all: Vec<String> = named.chain(found).collect();
-        match all.len() {
-            0..=6 => all.join(", "),
-            more => format!("{} and {} more", all[..5].join(", "), more - 5),
-        }
-    }
-
-    fn stopped(&self, reason: &str) -> PackageError {
-        PackageError::Stopped {
-            what: self.what(),
-            reason: reason.to_owned(),
-        }
-    }
-
-    fn unresolved(&self, gateway: &Gateway, reason: String) -> PackageError {
-        let missing = gateway.log().missing.clone();
-        let wishes = &self.packages.wishes;
-        let mut found = wishes.known.iter().chain(&wishes.guessed);
-        let of_missing = found.clone().find(|it| missing.contains(&it.package.key()));
-        let module = of_missing
-            .or_else(|| {
-                // The last that the installer speaks of.
-                let at = |it: &&super::Found| reason.rfind(it.package.name());
-                found.clone().filter(|it| at(it).is_some()).max_by_key(at)
-            })
-            .or_else(|| found.next())
-            .map(|it| it.module.clone());
-        let near = missing
-            .iter()
-            .flat_map(|it| lookalikes(self.packages.how.from, it));
-        let mut candidates: Vec<String> = near.map(str::to_owned).collect();
-        candidates.dedup();
-        PackageError::Unresolved {
-            what: self.what(),
-            reason,
-            module,
-            candidates,
-        }
-    }
-}
-
-/// A resolver's words in one line, without its ornaments.
-fn reason_of(said: &str) -> String {
-    let plain = |c: char| !"×╰─▶│├❯✗".contains(c);
-    let lines = said
-        .lines()
-        .map(|line| line.chars().filter(|c| plain(*c)).collect::<String>());
-    let words: Vec<String> = lines
-        .flat_map(|line| {
-            line.split_whitespace()
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
-        })
-        .collect();
-    let mut text = words.join(" ");
-    if let Some((end, _)) = text.char_indices().nth(LONGEST_REASON) {
-        text.truncate(end);
-        text.push('…');
-    }
-    match text.is_empty() {
-        true => "the installer gave no reason".to_owned(),
-        false => text,
     }
 }

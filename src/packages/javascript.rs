@@ -1,5 +1,7 @@
 //! Which packages a JavaScript or TypeScript program asks for, read from its tokens.
 
+use std::collections::HashSet;
+
 /// A package by its name, with `@version` if the program has one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
@@ -19,15 +21,10 @@ pub fn packages(code: &str) -> Vec<Asked> {
     if !code.contains("import") && !code.contains("require") && !code.contains("from") {
         return Vec::new();
     }
-    let mut found: Vec<Asked> = Vec::new();
-    for name in specifiers(&tokens(code)) {
-        if let Some(asked) = package(name)
-            && !found.iter().any(|it| it.name == asked.name)
-        {
-            found.push(asked);
-        }
-    }
-    found
+    let mut seen = HashSet::new();
+    let tokens = tokens(code);
+    let asked = specifiers(&tokens).into_iter().filter_map(package);
+    asked.filter(|it| seen.insert(it.name.clone())).collect()
 }
 
 /// What `import … from "x"`, `import "x"`, `export … from "x"`, `import("x")` and `require("x")` name.

@@ -6,10 +6,12 @@
 
 mod tokens;
 
+use std::collections::HashSet;
+
 use tokens::{Token, statements};
 
 /// One module that a program asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Import {
     /// With its dots; what `from a import b` asks for is `a` here, and `a.b` in `also`.
     pub module: String,
@@ -18,7 +20,7 @@ pub struct Import {
 }
 
 /// How much a program needs a module. The number is the `try` that it is in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Need {
     Plain,
     /// The program can do without: an `except ImportError` follows.
@@ -69,7 +71,7 @@ pub fn imports(code: &str) -> Vec<Import> {
     let mut blocks: Vec<Block> = Vec::new();
     let mut tries = 0;
     // Those of which an `except` was seen that catches a failed import.
-    let mut caught = Vec::new();
+    let mut caught = HashSet::new();
     for statement in statements(code) {
         let tokens = statement.tokens.as_slice();
         if statement.starts_line {
@@ -140,7 +142,7 @@ fn header(
     tokens: &[Token<'_>],
     earlier: Option<Kind>,
     tries: &mut usize,
-    caught: &mut Vec<usize>,
+    caught: &mut HashSet<usize>,
 ) -> Option<Kind> {
     let Some(Token::Name(first)) = tokens.first() else {
         return None;
@@ -173,7 +175,7 @@ fn header(
                     .contains(&name)
                 });
             if is_import_error {
-                caught.push(number);
+                caught.insert(number);
             }
             Some(Kind::Handler(number))
         }
@@ -254,7 +256,8 @@ fn dotted<'a, 't>(tokens: &'t [Token<'a>]) -> Option<(String, &'t [Token<'a>])> 
     let mut name = (*first).to_owned();
     let mut rest = rest;
     while let [Token::Sign(b'.'), Token::Name(next), after @ ..] = rest {
-        name = format!("{name}.{next}");
+        name.push('.');
+        name.push_str(next);
         rest = after;
     }
     Some((name, rest))

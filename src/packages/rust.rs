@@ -16,12 +16,12 @@ pub fn crates(files: &[impl AsRef<str>]) -> Vec<Name<'_>> {
     for file in files {
         read(&tokens(file.as_ref()), &mut named, &mut own);
     }
-    let used: Vec<&str> = named
+    let used: BTreeSet<&str> = named
         .iter()
         .filter(|it| it.is_used)
         .map(|it| it.text)
         .collect();
-    let is_new = |it: &Name<'_>| !own.contains(it.text) && (it.is_used || !used.contains(&it.text));
+    let is_new = |it: &Name<'_>| !own.contains(it.text) && (it.is_used || !used.contains(it.text));
     named.into_iter().filter(is_new).collect()
 }
 

@@ -3,13 +3,14 @@
 //!
 //! Looks at the request and at the runtime's own folders; asks no registry.
 
-use std::collections::BTreeMap;
+mod imports;
+
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use super::known_imports::{self, Known};
+use self::imports::{go_imports, node_imports, python_imports, rust_imports};
 use super::manifest::{self, BadList};
-use super::python::{self, Need};
-use super::{BadRequirement, Ecosystem, Requirement, go, javascript, rust};
+use super::{BadRequirement, Ecosystem, Requirement};
 use crate::language::Packages as How;
 use crate::request::{AskedPackages, FileSource, InputFile};
 
@@ -157,9 +158,10 @@ pub fn wishes(
         // A script that says what it needs has said all.
         Some(block) => wishes.named.extend(block),
         None => {
+            let beside = Beside::new(files);
             // `hotcell` is what a session brings itself. SECURITY: nobody else's package is installed for it.
             let is_own = |module: &str| {
-                module == "hotcell" || has_file(files, module) || map.contains_key(module)
+                module == "hotcell" || beside.has(module) || map.contains_key(module)
             };
             match how.from {
                 Ecosystem::Pypi => python_imports(code, &is_own, &present, &mut wishes),
@@ -180,179 +182,32 @@ pub fn wishes(
     }
 }
 
-fn python_imports(
-    code: &[impl AsRef<str>],
-    is_own: &impl Fn(&str) -> bool,
-    present: &impl Fn(&str) -> bool,
-    wishes: &mut Wishes,
-) {
-    const PYPI: Ecosystem = Ecosystem::Pypi;
-    let mut imports = Vec::new();
-    for (at, text) in code.iter().enumerate() {
-        // The numbers of its tries are a file's own.
-        let own = python::imports(text.as_ref()).into_iter();
-        imports.extend(own.map(|it| it.in_file(at)));
-    }
-    // The tries whose first choice is here or can be had: their second is not needed.
-    let mut served = Vec::new();
-    let mut here_too = Vec::new();
-    for import in &imports {
-        if known_imports::is_own(PYPI, import.top())
-            || is_own(import.top())
-            || is_own(&import.module)
-        {
-            if let Need::Optional(number) = import.need {
-                served.push(number);
-            }
-            continue;
-        }
-        let names = import.also.iter().chain([&import.module]);
-        let mut rows: Vec<(&str, Known)> = names
-            .filter_map(|name| known_imports::find(PYPI, name))
-            .collect();
-        // `from google.cloud import storage` has a row; that `google` has none says nothing then.
-        if rows.iter().any(|row| matches!(row.1, Known::Package(_))) {
-            rows.retain(|row| matches!(row.1, Known::Package(_)));
-        }
-        rows.sort_by_key(|row| row.0);
-        rows.dedup_by_key(|row| row.0);
-        let here = match rows.as_slice() {
-            [] => present(import.top()),
-            rows => rows.iter().all(|row| present(row.0)),
-        };
-        let known: Vec<Found> = rows
-            .iter()
-            .filter_map(|(module, known)| match known {
-                Known::Package(package) if !present(module) => found(module, package),
-                _ => None,
-            })
-            .collect();
-        if here && import.need == Need::Plain {
-            here_too.extend(rows.iter().filter_map(|(module, known)| match known {
-                Known::Package(package) => found(module, package),
-                Known::Never => None,
-            }));
-        }
-        match import.need {
-            _ if here => {}
-            Need::Plain if rows.is_empty() => {
-                let guess = found(import.top(), &import.top().replace('_', "-"));
-                add(&mut wishes.guessed, guess);
-            }
-            Need::Plain => known
-                .iter()
-                .cloned()
-                .for_each(|it| add(&mut wishes.known, Some(it))),
-            Need::Fallback(number) if served.contains(&number) => {}
-            _ => known
-                .iter()
-                .cloned()
-                .for_each(|it| add(&mut wishes.optional, Some(it))),
-        }
-        if let Need::Optional(number) = import.need
-            && (here || !known.is_empty())
-        {
-            served.push(number);
-        }
-    }
-    // Who changes the path knows of modules that we do not see.
-    if code.iter().any(|text| text.as_ref().contains("sys.path")) {
-        wishes.guessed.clear();
-    }
-    // What the runtime has was built for the versions it has. Beside packages that bring others
-    // of those, all of it must come from one place.
-    if !wishes.is_empty() {
-        here_too
-            .into_iter()
-            .for_each(|it| add(&mut wishes.known, Some(it)));
-    }
+/// The files beside a program, by what they could be imported as: in which folder, the program may have told its runtime.
+struct Beside<'a> {
+    names: HashSet<&'a str>,
+    folders: Vec<&'a Path>,
 }
 
-fn node_imports(code: &[impl AsRef<str>], is_own: &impl Fn(&str) -> bool, wishes: &mut Wishes) {
-    for package in code
-        .iter()
-        .flat_map(|text| javascript::packages(text.as_ref()))
-    {
-        if !known_imports::is_own(Ecosystem::Npm, &package.name) && !is_own(&package.name) {
-            let text = format!("{}{}", package.name, package.version);
-            if let Ok(requirement) = Requirement::parse(&text, Ecosystem::Npm) {
-                add(
-                    &mut wishes.guessed,
-                    Some(Found {
-                        module: package.name,
-                        package: requirement,
-                    }),
-                );
-            }
-        }
-    }
-}
-
-fn rust_imports(code: &[impl AsRef<str>], is_own: &impl Fn(&str) -> bool, wishes: &mut Wishes) {
-    const CRATES: Ecosystem = Ecosystem::Crates;
-    for name in rust::crates(code) {
-        if known_imports::is_own(CRATES, name.text) || is_own(name.text) {
-            continue;
-        }
-        let (package, to) = match known_imports::find(CRATES, name.text) {
-            Some((_, Known::Package(package))) => (package, &mut wishes.known),
-            // A path in an expression may be of anything that has a name.
-            None if name.is_used => (name.text, &mut wishes.guessed),
-            _ => continue,
-        };
-        let package = Requirement::parse(package, CRATES).ok();
-        let module = name.text.to_owned();
-        add(to, package.map(|package| Found { module, package }));
-    }
-}
-
-/// An import of Go says where its package comes from, so nothing about it is a guess. How old
-/// that is only its author says, who could say anything.
-fn go_imports(code: &[impl AsRef<str>], own: &Option<String>, wishes: &mut Wishes) {
-    const GO: Ecosystem = Ecosystem::Go;
-    for path in code.iter().flat_map(|text| go::imports(text.as_ref())) {
-        let rest = own.as_ref().and_then(|own| path.strip_prefix(own.as_str()));
-        let is_own = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        if is_own || known_imports::is_own(GO, path) {
-            continue;
-        }
-        let package = Requirement::parse(path, GO).ok();
-        let found = package.filter(Requirement::is_bare).map(|package| Found {
-            module: path.to_owned(),
-            package,
+impl<'a> Beside<'a> {
+    fn new(files: &'a [InputFile]) -> Self {
+        let parts = files.iter().flat_map(|file| file.path.components());
+        let folders = files.iter().filter_map(|file| match &file.source {
+            FileSource::HostFolder(folder) => Some(folder.as_path()),
+            _ => None,
         });
-        add(&mut wishes.known, found);
+        Self {
+            names: parts.filter_map(|part| part.split('.').next()).collect(),
+            folders: folders.collect(),
+        }
     }
-}
 
-fn found(module: &str, package: &str) -> Option<Found> {
-    // A module's name that no package could have is nobody's package.
-    let package = Requirement::parse(package, Ecosystem::Pypi).ok()?;
-    Some(Found {
-        module: module.to_owned(),
-        package,
-    })
-}
-
-fn add(to: &mut Vec<Found>, found: Option<Found>) {
-    to.extend(found.filter(|found| to.iter().all(|it| it.package.key() != found.package.key())));
-}
-
-/// Whether a file beside the program could be imported by this name: in which folder, the
-/// program may have told its runtime.
-fn has_file(files: &[InputFile], module: &str) -> bool {
-    files.iter().any(|file| {
-        let mut parts = file.path.as_str().split('/');
-        let named = parts.any(|part| part.split('.').next() == Some(module));
-        let inside = match &file.source {
-            FileSource::HostFolder(folder) => {
+    fn has(&self, module: &str) -> bool {
+        self.names.contains(module)
+            || self.folders.iter().any(|folder| {
                 let base = folder.join(module);
                 base.is_dir() || base.with_extension("py").is_file()
-            }
-            _ => false,
-        };
-        named || inside
-    })
+            })
+    }
 }
 
 /// The text of a file that came with its bytes, or by its path on this host.

@@ -33,7 +33,7 @@ impl RunPlan {
     }
 
     /// The same as the call of this number, by which its runtime knows it.
-    pub fn as_call(mut self, number: u64) -> Self {
+    pub fn into_call(mut self, number: u64) -> Self {
         let extension = Path::new(self.source.as_str()).extension();
         let extension = extension.and_then(|it| it.to_str()).unwrap_or_default();
         let name = format!("call-{number}.{extension}");

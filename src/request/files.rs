@@ -1,10 +1,14 @@
 //! Files that a request brings along into the workspace.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::{CellPath, RequestError};
+
+/// Each is written on its own before the program starts. A folder of the host is one.
+const MOST_FILES: usize = 10_000;
 
 /// One file or folder to be placed in the workspace before the program starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,16 +41,19 @@ impl InputFile {
         }
     }
 
+    fn is_folder(&self) -> bool {
+        matches!(
+            self.source,
+            FileSource::HostFolder(_) | FileSource::EmptyFolder
+        )
+    }
+
     /// Whether both cannot be placed: they have one path, or one would have to be
     /// a folder that holds the other and is not one.
     pub fn is_in_the_way_of(&self, other: &Self) -> bool {
         let holds = |outer: &Self, inner: &Self| {
             let inside = Path::new(inner.path.as_str()).starts_with(outer.path.as_str());
-            let folder = matches!(
-                outer.source,
-                FileSource::HostFolder(_) | FileSource::EmptyFolder
-            );
-            inside && !folder
+            inside && !outer.is_folder()
         };
         self.path == other.path || holds(self, other) || holds(other, self)
     }
@@ -96,6 +103,27 @@ impl InputFile {
         };
         Ok(Self { path, source, mode })
     }
+}
+
+/// Whether all of them can be placed. Takes time in proportion to the length of their paths, whatever they are: a caller chooses them.
+pub(super) fn check_paths(files: &[InputFile]) -> Result<(), RequestError> {
+    if files.len() > MOST_FILES {
+        return Err(RequestError::TooManyFiles(files.len()));
+    }
+    let mut all = HashMap::with_capacity(files.len());
+    for file in files {
+        if all.insert(file.path.as_str(), file.is_folder()).is_some() {
+            return Err(RequestError::SamePath(file.path.clone()));
+        }
+    }
+    for file in files {
+        let above = file.path.as_str().match_indices('/');
+        let mut above = above.map(|(end, _)| &file.path.as_str()[..end]);
+        if above.any(|path| all.get(path) == Some(&false)) {
+            return Err(RequestError::SamePath(file.path.clone()));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -153,5 +181,24 @@ mod tests {
         ] {
             assert!(InputFile::from_argument(odd).is_err(), "{odd}");
         }
+    }
+
+    #[test]
+    fn files_that_cannot_all_be_placed_are_refused_and_so_are_too_many() {
+        let file = |path: &str| InputFile::from_bytes(CellPath::parse(path).unwrap(), "");
+        let folder = |path: &str| InputFile {
+            source: FileSource::EmptyFolder,
+            ..file(path)
+        };
+        let check = |files: Vec<InputFile>| check_paths(&files).map_err(|it| it.to_string());
+        let same = |path: &str| Err(format!("two files have the path `{path}`"));
+        assert_eq!(check(vec![file("a/b"), file("a/c"), file("ab")]), Ok(()));
+        assert_eq!(check(vec![folder("a"), file("a/b/c")]), Ok(()));
+        assert_eq!(check(vec![file("a"), file("./a")]), same("a"));
+        assert_eq!(check(vec![file("a"), file("a/b/c")]), same("a/b/c"));
+        assert_eq!(check(vec![file("a/b/c"), file("a")]), same("a/b/c"));
+        let many = |count| (0..count).map(|at| file(&format!("f/{at}"))).collect();
+        assert_eq!(check(many(MOST_FILES)), Ok(()));
+        assert!(check(many(MOST_FILES + 1)).is_err());
     }
 }

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use super::strings::LONGEST_STRING;
 use super::*;
 
 fn request() -> RunRequest {

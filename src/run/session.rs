@@ -4,12 +4,15 @@
 //! nothing else: bounded, parsed, never believed. How its process ends still comes from the kernel.
 
 mod answer;
+mod branch;
+mod copies;
 mod files;
+mod line_diff;
 mod running;
 mod source;
+mod texts;
 
 use std::future::Future;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
@@ -19,16 +22,19 @@ use super::outcome::Spent;
 use super::watch::Watch;
 use super::{Ended, fetch_shown, serve};
 use crate::caller::Caller;
-use crate::cell::{
-    Cell, CellError, Changes, Launch, Limits, Provider, Requirement, Start, WantedChanges,
-};
+use crate::cell::{Cell, CellError, Changes, Launch, Limits, Provider, Requirement, Start};
 use crate::loopback::Serving;
 use crate::request::{CellPath, InputFile};
 use crate::secret::Redactor;
 
 use answer::Line;
+use copies::{Copy, Known};
 use running::Running;
 use source::{Source, Taking};
+
+pub use branch::Branch;
+pub use copies::{BranchError, Mark};
+pub use texts::{Change, Difference, Snapshot};
 
 /// Where the worker finds the input of a call, below the workspace.
 const STDIN: &str = ".home/.hotcell/stdin";
@@ -45,18 +51,24 @@ pub struct Session {
     /// The CPU time of all calls before.
     cpu: Duration,
     is_frozen: bool,
-    /// What is wanted of the files that its calls leave, with those that are known.
-    wanted: Option<WantedChanges>,
     /// The folder of what its calls show.
     shown: Option<CellPath>,
-    /// What of the files of another cell could not be brought here.
-    left_out: Vec<PathBuf>,
+    /// Which of its branches runs, and what is known of that.
+    branch: u32,
+    known: Known,
+    /// The states that do not run, the newest last.
+    copies: Vec<Copy>,
+    next_branch: u32,
+    /// Whether its cell was ended.
+    is_over: bool,
 }
 
 /// One program for a session to run.
 pub struct Call<'a> {
-    /// Larger than that of any call before.
+    /// By which its runtime knows it. No other call in the same cell has it, and none has 0.
     pub number: u64,
+    /// How many calls its session has had before, in all languages.
+    pub calls: u64,
     pub code: &'a [u8],
     /// What the worker runs before it, for us.
     pub prelude: &'a str,
@@ -75,14 +87,18 @@ pub struct Called {
     /// What its last expression came to, as text.
     pub value: Option<String>,
     pub life: Life,
+    /// How many calls it has had now.
+    pub calls: u64,
 }
 
 /// What is left of a session after a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Life {
     Kept,
     /// The call was interrupted, and all that it had done until then is kept.
     Interrupted,
+    /// The worker has ended or had to be ended; the session is as it was at this mark.
+    Restored(Mark),
     /// The worker has ended or had to be ended, and all is lost.
     Over,
 }
@@ -115,14 +131,13 @@ impl Session {
             limits: launch.limits.clone(),
             cpu: Duration::ZERO,
             is_frozen: false,
-            wanted: launch.changes.clone(),
             shown: launch.shown.clone(),
-            left_out: Vec::new(),
+            branch: 0,
+            known: Known::new(launch.changes.clone()),
+            copies: Vec::new(),
+            next_branch: 1,
+            is_over: false,
         })
-    }
-
-    pub fn limits(&self) -> &Limits {
-        &self.limits
     }
 
     pub fn memory(&self) -> u64 {
@@ -141,9 +156,7 @@ impl Session {
         mut call: Call<'_>,
         cancelled: impl Future<Output = ()>,
     ) -> Result<Called, CellError> {
-        if self.is_frozen {
-            self.is_frozen = self.cell.thaw().is_err();
-        }
+        self.thaw();
         let has_input = !call.stdin.is_empty();
         if has_input {
             let path = CellPath::parse(STDIN).expect("a plain path");
@@ -153,9 +166,7 @@ impl Session {
         if !call.files.is_empty() {
             self.cell.place(&call.files).await?;
         }
-        let message = self
-            .line
-            .next_call((call.number, call.code), call.prelude, has_input);
+        let message = self.line.next_call(&call, has_input);
         let started = Instant::now();
         let taking = Taking {
             ceiling: Ceiling::new(call.output_limit),
@@ -166,6 +177,7 @@ impl Session {
             watch: Watch::new(&mut *self.cell, &self.limits),
             line: &mut self.line,
             deadline: started + call.timeout,
+            has_others: !self.copies.is_empty(),
         };
         let work = async {
             let done = running
@@ -203,16 +215,33 @@ impl Session {
             changes: self.changes().await,
             workspace: None,
         };
-        Ok(Called { ended, value, life })
+        self.known.calls = call.calls + 1;
+        let life = match life {
+            Life::Over => self.survive(&ended.outcome).await,
+            life => life,
+        };
+        Ok(Called {
+            ended,
+            value,
+            life,
+            calls: self.known.calls,
+        })
+    }
+
+    fn thaw(&mut self) {
+        if self.is_frozen {
+            self.is_frozen = self.cell.thaw().is_err();
+        }
     }
 
     /// The files that are new or changed since the call before.
     async fn changes(&mut self) -> Changes {
-        let Some(wanted) = &mut self.wanted else {
+        let Some(wanted) = &mut self.known.wanted else {
             return Changes::default();
         };
-        let found = self.cell.changes(&[], wanted).await.unwrap_or_default();
+        let mut found = self.cell.changes(&[], wanted).await.unwrap_or_default();
         wanted.remember(&found);
+        self.known.texts.compare(&mut found);
         found
     }
 

@@ -69,7 +69,10 @@ impl Queue {
             running: self.size.running,
             waiting: self.size.waiting,
         };
-        let waiting = Waiting::join(&self.waiting, self.size.waiting).ok_or(full)?;
+        let waiting = Waiting::join(&self.waiting, self.size.waiting).ok_or_else(|| {
+            tracing::warn!("a run is refused: the queue is full");
+            full
+        })?;
         let permit = self.turns.clone().acquire_owned().await;
         drop(waiting);
         // The semaphore is never closed.

@@ -20,6 +20,9 @@ use crate::plan::RunPlan;
 use crate::request::RunRequest;
 use crate::run::{Stdin, Surface};
 
+/// Reading a program takes longer than a millisecond from about here on.
+const LONG_CODE: usize = 32 << 10;
+
 /// Who asks for a run, and what they have to do with it while it goes on.
 pub struct RunContext<O, S = Pending<()>> {
     pub caller: Caller,
@@ -233,7 +236,8 @@ impl Service {
         self: &Arc<Self>,
         request: RunRequest,
     ) -> Result<RunPlan, Rejected> {
-        if self.engine.get().is_some_and(|it| it.has_at_hand(&request)) {
+        let is_short = request.code().len() < LONG_CODE;
+        if is_short && self.engine.get().is_some_and(|it| it.has_at_hand(&request)) {
             return self.prepare(request);
         }
         let this = self.clone();

@@ -3,6 +3,7 @@
 //! A session is its caller's alone. Its calls run in order, one at a time; between them it holds no turn of the queue, and after a moment
 //! no processor. One that nobody uses ends.
 
+mod act;
 mod call;
 mod entry;
 
@@ -15,6 +16,7 @@ use crate::caller::Caller;
 use crate::language::LanguageId;
 use crate::request::SessionName;
 
+pub use act::{Acted, SessionAction};
 use entry::{Entry, State};
 
 /// How many sessions there may be, and how long one may wait for its next call.
@@ -108,6 +110,12 @@ impl Sessions {
         Ok(entry)
     }
 
+    /// The entry of a session that there is.
+    pub fn find(&self, key: &Key) -> Option<Arc<Entry>> {
+        let all = self.lock();
+        all.get(key).filter(|entry| entry.is_alive()).cloned()
+    }
+
     /// Whether an entry is still the one for this name.
     pub fn holds(&self, key: &Key, entry: &Arc<Entry>) -> bool {
         self.lock()
@@ -117,11 +125,12 @@ impl Sessions {
 
     /// A call has let go of a session.
     pub fn tend(&self, key: &Key, entry: &Arc<Entry>, state: &State) {
-        entry.set_alive(state.live.is_some());
-        match &state.live {
-            Some(live) => entry.rest(live, self.bounds.idle),
-            None if state.lost.is_none() => self.remove(key, entry),
-            None => {}
+        entry.set_alive(state.live.is_some() || state.begin.is_some());
+        match (&state.live, &state.begin) {
+            (Some(live), _) => entry.rest(&live.language, live.calls, self.bounds.idle),
+            (None, Some(begin)) => entry.rest(&begin.language, 0, self.bounds.idle),
+            (None, None) if state.lost.is_none() => self.remove(key, entry),
+            (None, None) => {}
         }
     }
 

@@ -13,7 +13,8 @@ use std::thread;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, set_parent_process_death_signal,
+    Pid, PidfdFlags, Resource, Rlimit, Signal, getrlimit, kill_process_group, pidfd_open,
+    set_parent_process_death_signal, setrlimit,
 };
 use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
@@ -22,6 +23,8 @@ use super::Settings;
 
 /// The name by which our binary knows that it is to become a server.
 pub const LAUNCHER: &str = "hotcell-server";
+/// Tells a server that it was started by us. If it is hotcell too it starts no servers of its own: it may be its own.
+const STARTED_BY_US: &str = "HOTCELL_UPSTREAM";
 /// How long a server may take to end by itself, and then when it is asked to.
 const GRACE: Timespec = Timespec {
     tv_sec: 1,
@@ -47,6 +50,11 @@ pub enum ServerStderr {
     Shown,
 }
 
+/// Whether this process is itself a server that hotcell has started.
+pub fn is_upstream() -> bool {
+    std::env::var_os(STARTED_BY_US).is_some()
+}
+
 /// Starts a server.
 pub async fn start(settings: &Settings, stderr: ServerStderr) -> io::Result<Process> {
     let (theirs_in, input) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -68,6 +76,7 @@ pub async fn start(settings: &Settings, stderr: ServerStderr) -> io::Result<Proc
     for (name, value) in &settings.env {
         command.env(name, value.reveal());
     }
+    command.env(STARTED_BY_US, "1");
     let (started, wait) = oneshot::channel();
     let (life, ended) = mpsc::channel::<()>();
     // The signal at a parent's death follows the thread that was the parent, so this one stays.
@@ -121,6 +130,10 @@ pub fn launch(mut words: impl Iterator<Item = OsString>) -> ExitCode {
     let Some(program) = words.next() else {
         return ExitCode::FAILURE;
     };
+    // Ours may be higher. Programs that use `select` cannot have more.
+    let ours = getrlimit(Resource::Nofile);
+    let current = ours.current.map(|it| it.min(1024));
+    let _ = setrlimit(Resource::Nofile, Rlimit { current, ..ours });
     let ready = set_parent_process_death_signal(Some(Signal::TERM)).map_err(io::Error::from);
     let ready = ready.and_then(|()| match folder.is_empty() {
         true => Ok(()),

@@ -131,8 +131,15 @@ impl UpstreamServer {
             }
             let opened = Connection::open(settings, stderr, self.news.clone()).await;
             let (connection, tools) = opened.inspect_err(|why| {
+                // Not why: that may be the server's own words.
+                tracing::warn!(server = self.name, "upstream server does not start");
                 *lock(&self.failed) = Some((Instant::now(), why.clone()));
             })?;
+            tracing::info!(
+                server = self.name,
+                tools = tools.len(),
+                "upstream server started"
+            );
             *lock(&self.known) = Arc::new(tools);
             Ok::<_, String>(connection)
         };

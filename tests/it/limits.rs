@@ -40,6 +40,23 @@ fn a_cell_is_the_first_to_go_when_the_host_runs_out_of_memory() {
 }
 
 #[test]
+fn a_program_cannot_limit_the_cell_s_own_pid_1() {
+    let code = "import resource
+for pid in 0, 1:
+    try:
+        resource.prlimit(pid, resource.RLIMIT_CPU, (5, 5))
+        print(pid, 'limited')
+    except OSError as error:
+        print(pid, type(error).__name__)";
+    for hotcell in everyone() {
+        let answer = hotcell.run(&["-l", "python", "-c", code]);
+        // Its own is the control.
+        let expected = "0 limited\n1 PermissionError\n";
+        assert_eq!(answer.out(), expected, "{}: {}", hotcell.name, answer.err());
+    }
+}
+
+#[test]
 fn a_program_is_ended_at_its_time_limit_with_all_that_it_started() {
     let code = "import os\nprint('partial')\nos.fork()\nos.fork()\nwhile True: pass";
     for hotcell in every_provider() {

@@ -28,6 +28,13 @@ fn the_log_is_off_unless_asked_for_and_goes_to_standard_error_alone() {
     let told = answer.err();
     let ours = |line: &str| line.contains(" hotcell: starts version=");
     assert!(told.lines().any(ours), "{told}");
+    for event in [
+        "run starts language=",
+        "sandbox started from=",
+        "run ended how=",
+    ] {
+        assert!(told.contains(event), "{event}: {told}");
+    }
     assert!(told.lines().any(|line| line == "err"), "{told}");
     // What a program is given and what it prints is no event of ours.
     let events = told.lines().filter(|line| *line != "err");

@@ -357,7 +357,7 @@ import socket
 count = 0
 try:
     while count < 20000:
-        socket.create_connection(("127.0.0.1", 3128), 10).close()
+        socket.create_connection(("127.0.0.1", 3128), 100).close()
         count += 1
 except OSError as error:
     print(type(error).__name__)

@@ -23,6 +23,13 @@ const SAMPLES: &[Sample] = &[
     ("SYS_personality", [0xffff_ffff, 0, 0], &[[0x0004_0000, 0, 0]]),
     ("SYS_prctl", [3, 0, 0], &[[35, 0, 0], [62, 0, 0]]),
     ("SYS_seccomp", [2, 0, 0], &[[1, 8, 0]]),
+    ("SYS_prlimit64", [0, 7, 0], &[[1, 0, 0], [1 | 1 << 32, 7, 0]]),
+    ("SYS_sched_setattr", [0, 0, 0], &[[1, 0, 0]]),
+    ("SYS_sched_setparam", [0, 0, 0], &[[1, 0, 0]]),
+    ("SYS_sched_setscheduler", [0, 0, 0], &[[1, 0, 0]]),
+    ("SYS_sched_setaffinity", [0, 0, 0], &[[1, 0, 0]]),
+    ("SYS_setpriority", [0, 0, 0], &[[0, 1, 0]]),
+    ("SYS_ioprio_set", [1, 0, 0x4004], &[[1, 1, 0]]),
 ];
 
 /// Calls that a kernel without our filter answers otherwise, even to an ordinary user: if one of

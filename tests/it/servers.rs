@@ -270,7 +270,7 @@ print("sesame" in str(dict(os.environ)), "sesame" in open("/proc/self/environ").
         assert_eq!(result["stdout"], expected, "{result}");
         assert!(!result.to_string().contains(KEY));
         // Nor does a server see more of ours than it needs.
-        let code = "print([n for n in clock.environment() if n not in ('HOME PATH TMPDIR LC_CTYPE PWD SHLVL _'.split()) and 'CLOCK' not in n])";
+        let code = "print([n for n in clock.environment() if n not in ('HOME PATH TMPDIR LC_CTYPE PWD SHLVL _ HOTCELL_UPSTREAM'.split()) and 'CLOCK' not in n])";
         assert_eq!(
             run(&hotcell, &["-l", "python", "-c", code])["stdout"],
             "[]\n"
@@ -504,4 +504,24 @@ fn a_python_that_waited_calls_tools_too_and_one_that_calls_none_has_its_port_for
             print(socket.create_server(('127.0.0.1', 3128)).getsockname()[1])\n";
         expect(own, "True\nConnection refused\n3128\n");
     }
+}
+
+#[test]
+fn a_hotcell_that_is_its_own_server_starts_once() {
+    let Some(hotcell) = everyone().pop() else {
+        return;
+    };
+    // Its own configuration is found by the one that it starts, under whatever name.
+    let program = env!("CARGO_BIN_EXE_hotcell");
+    let log = hotcell.write("starts.log", "");
+    let starts = hotcell.write(
+        "starts.sh",
+        format!("echo started >> {}\nexec {program} serve\n", log.display()),
+    );
+    let config = format!("[servers.innocent]\ncommand = 'sh'\nargs = [{starts:?}]\n");
+    hotcell.write("home/.config/hotcell/config.toml", config);
+    let code = "value = innocent.run(code='print(6 * 7)', language='lua')\nprint(value['stdout'])";
+    let result = run(&hotcell, &["-l", "python", "-c", code]);
+    assert_eq!(result["stdout"], "42\n\n", "{result}");
+    assert_eq!(fs::read_to_string(&log).expect("its log"), "started\n");
 }

@@ -1,5 +1,6 @@
 //! Sessions on the real binary: what is kept between calls, what ends it, and whose it is.
 
+mod branches;
 mod hostile;
 mod languages;
 mod life;

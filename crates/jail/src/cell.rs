@@ -1,5 +1,6 @@
 //! A cell as the server has it: what it says, what it is told, and its end.
 
+use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -10,9 +11,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 use crate::cgroup::Usage;
 use crate::codec;
 use crate::error::Failed;
-use crate::freeze;
 use crate::host::Host;
-use crate::interrupt::interrupt;
 use crate::lease::Lease;
 use crate::proc_usage::ProcUsage;
 use crate::spec::{Exit, Missing, Start, Status, WorkerWalls};
@@ -50,6 +49,8 @@ pub struct Cell {
     pub(crate) uid: Option<u32>,
     /// Whether nothing but our init is left in it.
     pub(crate) is_empty: bool,
+    /// Processes that stand still while others run.
+    pub(crate) aside: HashSet<i32>,
 }
 
 /// The loopback listener of a cell that has one.
@@ -158,21 +159,7 @@ impl Cell {
         }
     }
 
-    /// Stops every process of the cell but its init, until [`Cell::thaw`].
-    pub fn freeze(&self) -> io::Result<()> {
-        freeze::freeze(self.init()?)
-    }
-
-    pub fn thaw(&self) -> io::Result<()> {
-        freeze::thaw(self.init()?)
-    }
-
-    /// Sends SIGINT to every process of the cell but its init.
-    pub fn interrupt(&self) -> io::Result<()> {
-        interrupt(self.init()?)
-    }
-
-    fn init(&self) -> io::Result<BorrowedFd<'_>> {
+    pub(crate) fn init(&self) -> io::Result<BorrowedFd<'_>> {
         let pidfd = self.pidfd.as_ref().ok_or(io::ErrorKind::NotConnected)?;
         Ok(pidfd.as_fd())
     }

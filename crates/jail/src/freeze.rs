@@ -5,7 +5,8 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -15,26 +16,58 @@ use crate::proc_usage::descendants;
 /// without end is at its limit of processes long before.
 const MOST_ROUNDS: usize = 1000;
 
-/// Stops every process below the one behind `init`.
-pub fn freeze(init: BorrowedFd<'_>) -> io::Result<()> {
+/// How long a process may take to stop. It takes microseconds, but for one that waits for a disk.
+const STOPS_WITHIN: Duration = Duration::from_millis(500);
+
+/// Stops every process below the one behind `init`; which they are.
+pub fn freeze(init: BorrowedFd<'_>) -> io::Result<HashSet<i32>> {
     let mut stopped = HashSet::new();
     for _ in 0..MOST_ROUNDS {
         let found = below(init)?;
         let new: Vec<i32> = found.into_iter().filter(|it| stopped.insert(*it)).collect();
         if new.is_empty() {
-            return Ok(());
+            return Ok(stopped);
         }
         new.into_iter().for_each(|pid| signal(pid, Signal::STOP));
     }
     Err(io::ErrorKind::TimedOut.into())
 }
 
-/// Lets them go on.
-pub fn thaw(init: BorrowedFd<'_>) -> io::Result<()> {
-    below(init)?
-        .into_iter()
-        .for_each(|pid| signal(pid, Signal::CONT));
+/// Waits until these stand still: a signal takes a moment to arrive.
+pub fn wait_until_stopped(pids: &HashSet<i32>) -> io::Result<()> {
+    let end = Instant::now() + STOPS_WITHIN;
+    for pid in pids {
+        while runs(*pid) {
+            if Instant::now() > end {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    }
     Ok(())
+}
+
+/// Whether it is neither stopped nor at its end.
+fn runs(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").map(|(_, rest)| &rest[..1]);
+    !matches!(state, None | Some("T" | "t" | "Z" | "X"))
+}
+
+/// The one of these that is called `number` in its own process namespace, and a file descriptor of it.
+pub fn find(pids: &HashSet<i32>, number: i32) -> io::Result<(i32, OwnedFd)> {
+    let is_called_so = |pid: &&i32| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let mut lines = status.lines();
+        let names = lines.find_map(|line| line.strip_prefix("NSpid:"));
+        let own = names.and_then(|names| names.split_whitespace().next_back());
+        own.and_then(|own| own.parse().ok()) == Some(number)
+    };
+    let found = pids.iter().find(is_called_so);
+    let found = found.copied().and_then(Pid::from_raw);
+    let pid = found.ok_or(io::ErrorKind::NotFound)?;
+    let process = pidfd_open(pid, PidfdFlags::NONBLOCK)?;
+    Ok((pid.as_raw_nonzero().get(), process))
 }
 
 /// All processes below the one behind `init`.
@@ -91,7 +124,12 @@ mod tests {
         while states(init.as_fd()).iter().any(|state| state != "T") {}
         assert_eq!(states(init.as_fd()), ["T", "T"]);
 
-        thaw(init.as_fd()).unwrap();
+        let stopped = freeze(init.as_fd()).unwrap();
+        wait_until_stopped(&stopped).unwrap();
+        let (found, _) = find(&stopped, *stopped.iter().next().unwrap()).unwrap();
+        assert!(stopped.contains(&found) && find(&stopped, pid.as_raw_nonzero().get()).is_err());
+
+        stopped.iter().for_each(|pid| signal(*pid, Signal::CONT));
         while states(init.as_fd()).iter().any(|state| state == "T") {}
         assert_eq!(states(init.as_fd()).len(), 2);
 

@@ -3,6 +3,7 @@
 //! Nothing here waits for a cell. [`Jail::spawn`] sends one message; what becomes
 //! of it arrives on the cell's status socket, which the caller may poll.
 
+use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -139,6 +140,7 @@ impl Jail {
             },
             uid,
             is_empty: false,
+            aside: HashSet::new(),
         })
     }
 

@@ -16,12 +16,12 @@ mod error;
 mod freeze;
 mod host;
 pub mod init;
-mod interrupt;
 mod jail;
 mod lease;
 mod policy;
 pub mod prestart;
 mod proc_usage;
+mod processes;
 mod slots;
 mod spawner;
 pub mod spec;
@@ -34,6 +34,7 @@ pub use error::{Failed, JailError};
 pub use host::Host;
 pub use jail::Jail;
 pub use policy::{Access, ENGINE, Limits, Link, Mount, Policy, Tree, View, Zygote};
+pub use processes::Aside;
 pub use spec::{Exit, Missing, Wall, WorkerWalls};
 
 /// Becomes a spawner if this process was started as one; else returns.

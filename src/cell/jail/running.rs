@@ -8,19 +8,22 @@ use std::time::Duration;
 use jail::JailError;
 use jail::cgroup::Usage;
 
+use super::branches::Leader;
 use super::prestarted::ZygoteMaker;
 use super::setup::{AsyncCell, Started};
 use crate::cell::changes::{Changes, WantedChanges, changes, is_untouched};
 use crate::cell::pool::Refill;
-use crate::cell::workspace::{collect, collect_few, export};
-use crate::cell::{Boxed, Cell, CellError, Channel, Event, Isolation, Streams, Workspace};
+use crate::cell::workspace::{collect, collect_all, collect_few, export};
+use crate::cell::{Boxed, Branch, Cell, CellError, Channel, Event, Isolation, Streams, Workspace};
 use crate::request::{CellPath, InputFile};
 
 /// About what the first call of a session takes.
 const FIRST_CALL: Duration = Duration::from_millis(20);
 
 pub struct JailCell {
-    cell: AsyncCell,
+    pub(super) cell: AsyncCell,
+    /// The process that is the program now, if it is not the one that the cell was started with.
+    pub(super) leader: Option<Leader>,
     streams: Option<Streams>,
     isolation: Isolation,
     /// Dropped last: the pool is filled when the run needs the processors no more.
@@ -31,6 +34,7 @@ impl JailCell {
     pub fn new(started: Started, refill: Option<Refill<ZygoteMaker>>) -> Self {
         Self {
             cell: started.cell,
+            leader: None,
             streams: Some(started.streams),
             isolation: started.isolation,
             refill,
@@ -39,7 +43,16 @@ impl JailCell {
 
     async fn wait(&mut self) -> Result<Event, CellError> {
         loop {
-            match self.cell.next_event().await {
+            let event = match &self.leader {
+                None => self.cell.next_event().await,
+                Some(leader) => tokio::select! {
+                    exit = leader.end() => return Ok(Event::Exited(exit)),
+                    event = self.cell.next_event() => event,
+                },
+            };
+            match event {
+                // Of one that is not the program any more.
+                Ok(jail::Event::Exited(_)) if self.leader.is_some() => {}
                 Ok(jail::Event::Exited(exit)) => return Ok(Event::Exited(exit)),
                 // It got no further than exec: no byte of it ran.
                 Ok(jail::Event::Failed(failed)) => return Err(JailError::from(failed).into()),
@@ -50,7 +63,7 @@ impl JailCell {
     }
 
     /// Does something with the workspace, in a thread that may block. It outlives the program as long as it is held.
-    async fn with_workspace<T: Send + 'static>(
+    pub(super) async fn with_workspace<T: Send + 'static>(
         &self,
         work: impl FnOnce(OwnedFd) -> io::Result<T> + Send + 'static,
     ) -> io::Result<T> {
@@ -89,6 +102,15 @@ impl Cell for JailCell {
             let look = move |it: OwnedFd| collect(it.as_fd(), &folder, most);
             self.with_workspace(look).await
         })
+    }
+
+    fn collect_all<'a>(
+        &'a self,
+        except: &'a [CellPath],
+        most: u64,
+    ) -> Boxed<'a, io::Result<Vec<InputFile>>> {
+        let except = except.to_vec();
+        Box::pin(self.with_workspace(move |it| collect_all(it.as_fd(), &except, most)))
     }
 
     fn export<'a>(
@@ -159,5 +181,21 @@ impl Cell for JailCell {
 
     fn isolation(&self) -> &Isolation {
         &self.isolation
+    }
+
+    fn has_branches(&self) -> bool {
+        true
+    }
+
+    fn keep(&mut self, number: i32) -> Boxed<'_, io::Result<Branch>> {
+        Box::pin(self.keep_copy(number))
+    }
+
+    fn switch(&mut self, branch: Branch) -> Boxed<'_, io::Result<Branch>> {
+        Box::pin(self.switch_to(branch))
+    }
+
+    fn discard(&mut self, branch: Branch) -> Boxed<'_, ()> {
+        Box::pin(self.end_branch(branch))
     }
 }

@@ -11,9 +11,9 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, Dir, FileType, Stat, statat};
 
-use super::{FileIds, open_folder};
+use super::{FileIds, collect_all, open_folder};
 use crate::cell::changes::Version;
-use crate::request::CellPath;
+use crate::request::{CellPath, InputFile};
 
 /// Files and folders that are looked at.
 const MOST_ENTRIES: usize = 100_000;
@@ -58,6 +58,12 @@ impl Workspace {
     /// How many files and folders could not be brought here.
     pub fn left_out(&self) -> usize {
         self.left_out.len()
+    }
+
+    /// Its files, of `most` bytes together. Blocks.
+    pub fn collect(&self, most: u64) -> io::Result<Vec<InputFile>> {
+        let except: Vec<CellPath> = self.except.iter().filter_map(|it| cell_path(it)).collect();
+        collect_all(self.fd(), &except, most)
     }
 
     /// Every file that [`carry`](Self::carry) would bring from here, as it is now. Blocks.

@@ -4,68 +4,79 @@
 //! is one language alone nothing is looked at.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::kept::Kept;
 use crate::cell::{CellError, Workspace};
-use crate::egress::{self, EgressProxy};
-use crate::engine::StartError;
-use crate::engine::run::Furnished;
 use crate::language::LanguageId;
-use crate::packages::Wishes;
 use crate::plan::RunPlan;
-use crate::request::{AskedLimits, InputFile, Network};
-use crate::run::Session;
+use crate::request::AskedLimits;
 
 /// What a session holds between its calls.
-#[derive(Default)]
 pub struct LiveSession {
     /// One for each language that was used and can be kept.
     pub(super) kept: Vec<Kept>,
-    /// Of the last call.
-    pub language: Option<LanguageId>,
     pub(super) files: Option<Files>,
-    pub(super) calls: u64,
-    /// Whose interpreters have ended, until they are started anew.
-    ended: Vec<LanguageId>,
-}
-
-/// Where the files of a session are: in the workspace of its last call.
-pub struct Files {
-    pub workspace: Workspace,
-    /// Whose cell that is, if it is one that is kept.
-    pub of: Option<LanguageId>,
-}
-
-/// A program that takes the calls of one language, with what was granted to the first.
-pub struct Kept {
-    pub session: Session,
+    /// Of the last call.
     pub language: LanguageId,
-    pub network: Option<Network>,
-    pub servers: Vec<String>,
-    pub proxy: Option<Arc<EgressProxy>>,
-    /// What the answer before said of its network.
-    pub reported: egress::Report,
-    /// The trees of the packages that it has.
-    pub packages: Vec<String>,
-    /// What was wished for, if all of it is in one tree.
-    pub wishes: Option<Wishes>,
+    /// How many calls it has had.
+    pub calls: u64,
+    /// Of the newest call of it and of all sessions that were forked off it: their files are in one folder.
+    pub(super) numbers: Arc<AtomicU64>,
+    /// Whether it is kept as it is after each call.
+    pub keeps_undo: bool,
+    /// Whose interpreters have ended, until they are started anew.
+    pub(super) ended: Vec<LanguageId>,
+}
+
+/// Where the files of a session are.
+#[derive(Clone)]
+pub enum Files {
+    /// In the kept cell of this language.
+    Of(LanguageId),
+    /// In what is left of a cell that has ended.
+    Left(Workspace),
 }
 
 impl LiveSession {
-    /// How many calls it has had.
-    pub fn calls(&self) -> u64 {
-        self.calls
+    /// One that begins with a call in this language.
+    pub(super) fn new(language: LanguageId) -> Self {
+        Self {
+            kept: Vec::new(),
+            files: None,
+            language,
+            calls: 0,
+            numbers: Arc::new(AtomicU64::new(1)),
+            keeps_undo: false,
+            ended: Vec::new(),
+        }
     }
 
-    /// Bytes that it uses now.
-    pub fn memory(&self) -> u64 {
-        self.kept.iter().map(|kept| kept.session.memory()).sum()
+    /// The number of the next call. That of the first is 1.
+    pub fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    pub(super) fn newest_number(&self) -> u64 {
+        self.numbers.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that its sandboxes use now, if nothing runs there.
+    pub fn memory(&self) -> Option<u64> {
+        self.kept.iter().map(|kept| kept.branch.memory()).sum()
     }
 
     /// Has it use no processor until the next call.
     pub fn freeze(&mut self) {
-        for kept in &mut self.kept {
-            kept.session.freeze();
+        self.kept.iter().for_each(|kept| kept.branch.freeze());
+    }
+
+    /// Whether nothing is left of it: it may share a sandbox with others, whose end is its own.
+    pub fn is_over(&mut self) -> bool {
+        while let Some(at) = self.kept.iter().position(|kept| kept.branch.is_over()) {
+            self.lose(at);
         }
+        self.is_empty()
     }
 
     /// Whether a later call asks for servers that only the first in its language could have.
@@ -79,8 +90,10 @@ impl LiveSession {
         let Some(at) = self.position(&plan.language) else {
             return Vec::new();
         };
-        let (limits, own) = (&plan.launch.limits, self.kept[at].session.limits());
+        let (limits, kept) = (&plan.launch.limits, &self.kept[at]);
+        let own = &kept.limits;
         let network = plan.egress.as_ref().map(|egress| &egress.network);
+        let has_other_network = network.is_some() && network != kept.network.as_ref();
         let other = [
             (
                 "memory",
@@ -91,27 +104,10 @@ impl LiveSession {
                 "processes",
                 asked.tasks.is_some() && limits.tasks != own.tasks,
             ),
-            (
-                "network",
-                network.is_some() && network != self.kept[at].network.as_ref(),
-            ),
+            ("network", has_other_network),
         ];
         let other = other.into_iter().filter(|(_, is_other)| *is_other);
         other.map(|(name, _)| name).collect()
-    }
-
-    /// A plan with the packages of earlier calls too, where a runtime finds them all in one place.
-    pub(super) fn with_earlier_packages(&self, plan: &RunPlan) -> Option<RunPlan> {
-        let kept = &self.kept[self.position(&plan.language)?];
-        let packages = plan.packages.as_ref()?;
-        let earlier = kept.wishes.as_ref()?;
-        if !packages.how.prelude.is_empty() {
-            return None;
-        }
-        let wishes = earlier.and(&packages.wishes)?;
-        let mut plan = plan.clone();
-        plan.packages.as_mut()?.wishes = wishes;
-        Some(plan)
     }
 
     pub(super) fn position(&self, language: &LanguageId) -> Option<usize> {
@@ -122,34 +118,36 @@ impl LiveSession {
         self.kept.is_empty() && self.files.is_none()
     }
 
-    /// Where its files are. Nothing is written there while somebody else has them.
-    pub(super) fn hold_files(&mut self) -> Option<&Workspace> {
-        let files = self.files.as_ref()?;
-        let mut kept = self.kept.iter_mut();
-        let owner = kept.find(|kept| Some(&kept.language) == files.of.as_ref());
-        owner.into_iter().for_each(|owner| owner.session.freeze());
-        Some(&files.workspace)
+    /// Where its files are, and what keeps anybody from writing there as long as it is held.
+    pub(super) async fn lend_files(
+        &self,
+    ) -> Result<Option<(impl Sized + use<>, Workspace)>, CellError> {
+        Ok(match &self.files {
+            None => None,
+            Some(Files::Left(files)) => Some((None, files.clone())),
+            Some(Files::Of(language)) => {
+                let at = self.position(language).ok_or(CellError::Lost)?;
+                let (held, files) = self.kept[at].branch.lend().await?;
+                Some((Some(held), files))
+            }
+        })
     }
 
-    /// Lets a kept cell have the files, if another call had them last; how many could not be brought.
-    pub(super) async fn bring_files(&mut self, at: usize) -> Result<usize, CellError> {
-        let language = self.kept[at].language.clone();
-        if self.files.as_ref().and_then(|files| files.of.as_ref()) == Some(&language) {
+    /// Lets a kept cell have the files before the call of this number, if another had them last; how many could not be brought.
+    pub(super) async fn bring_files(&mut self, at: usize, number: u64) -> Result<usize, CellError> {
+        let language = &self.kept[at].language;
+        if matches!(&self.files, Some(Files::Of(of)) if of == language) {
             return Ok(0);
         }
-        let (from, number) = (self.hold_files().cloned(), self.calls);
-        let session = &mut self.kept[at].session;
-        let left_out = match &from {
-            Some(from) => session.bring(from, number).await?,
+        let left_out = match self.lend_files().await? {
+            Some((_held, files)) => self.kept[at].branch.bring(&files, number).await?,
             None => 0,
         };
-        let of = Some(language);
-        let workspace = session.workspace();
-        self.files = workspace.map(|workspace| Files { workspace, of });
+        self.files = Some(Files::Of(language.clone()));
         Ok(left_out)
     }
 
-    /// What a caller should know when the first interpreter of a language was not the last.
+    /// What a caller should know when an interpreter is not the first of its language.
     pub(super) fn begun_again(&mut self, language: &LanguageId) -> Option<String> {
         let before = self.ended.len();
         self.ended.retain(|ended| ended != language);
@@ -160,49 +158,13 @@ impl LiveSession {
         })
     }
 
-    /// The interpreter of a call has ended. Its files are still there.
-    pub(super) fn lose(&mut self, at: usize) {
+    /// The interpreter of a language has ended. The files may still be there; whether they are.
+    pub(super) fn lose(&mut self, at: usize) -> bool {
         let kept = self.kept.remove(at);
-        if let Some(files) = &mut self.files {
-            files.of.take_if(|of| *of == kept.language);
+        if matches!(&self.files, Some(Files::Of(of)) if *of == kept.language) {
+            self.files = kept.branch.left().map(Files::Left);
         }
-        self.ended.push(kept.language);
-    }
-}
-
-impl Kept {
-    /// What its calls asked of its network, if this one did.
-    pub fn report(&mut self) -> Option<egress::Report> {
-        let report = self.proxy.as_ref()?.report();
-        let before = std::mem::replace(&mut self.reported, report.clone());
-        (before != report).then_some(report)
-    }
-
-    /// What a later call needs to have its packages and files.
-    pub fn add_packages(
-        &mut self,
-        plan: &RunPlan,
-        furnished: &Furnished<'_>,
-    ) -> Result<(String, Vec<InputFile>), StartError> {
-        let mut files = plan.call_files();
-        let (Some(packages), Some(installed)) = (&plan.packages, &furnished.packages) else {
-            return Ok((String::new(), files));
-        };
-        if self.packages.contains(&installed.set.tree) {
-            return Ok((String::new(), files));
-        }
-        let (prelude, links) = plan.later_packages(packages, &installed.set);
-        // A runtime that is told where to look may look in several places; a link leads to one, which must have all.
-        let has_all = self
-            .wishes
-            .as_ref()
-            .is_none_or(|it| it.is_in(&packages.wishes));
-        if prelude.is_empty() && !has_all {
-            return Err(StartError::SessionPackages);
-        }
-        self.wishes = Some(packages.wishes.clone());
-        files.extend(links);
-        self.packages.push(installed.set.tree.clone());
-        Ok((prelude, files))
+        self.ended.push(kept.language.clone());
+        self.files.is_some()
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::variables;
+use super::field::variables;
 use crate::language::failure::Pattern;
 use crate::request::CellPath;
 

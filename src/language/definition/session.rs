@@ -19,6 +19,9 @@ pub struct Session {
     /// Whether it loads the scripts of `[display]` for calls that show something.
     #[serde(default)]
     pub shows: bool,
+    /// Whether the worker can make a copy of itself by a fork.
+    #[serde(default)]
+    pub forks: bool,
     /// The folder that the runtime takes the file of a call to be in. Most of them have it written there.
     #[serde(default = "usual_folder")]
     pub folder: String,

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, de};
 
-use super::{Rule, program_names, variables};
+use super::Rule;
+use super::field::{program_names, variables};
 use crate::request::CellPath;
 
 /// One way to run the language; a definition has several in order of preference.

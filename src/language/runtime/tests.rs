@@ -1,5 +1,5 @@
 use std::ffi::OsString;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 
 use tempfile::TempDir;

@@ -176,11 +176,16 @@ fn text(output: &RunOutput, links: &[Link]) -> String {
     }
     notes.extend(output.files.iter().map(|file| {
         let (name, bytes) = (&file.name, bytes(file.size));
-        match &file.uri {
+        let left = match &file.uri {
             Some(uri) => format!("left {name}, {bytes}: {uri}"),
             None => format!("left {name}, {bytes}: more than is kept"),
+        };
+        match &file.diff {
+            Some(diff) => format!("{left}\n{diff}"),
+            None => left,
         }
     }));
+    notes.extend(output.deleted.iter().map(|name| format!("deleted {name}")));
     notes.extend(display::summary(&output.displays));
     notes.extend(output.refusals(Surface::Mcp));
     notes.extend(output.notes.iter().cloned());

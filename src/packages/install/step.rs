@@ -6,9 +6,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::Job;
 use super::files::{Files, cell_path};
+use super::reason::reason_of;
 use super::tool::Tool;
-use super::{Job, reason_of};
 use crate::cell::{CellError, Launch, Limits};
 use crate::packages::PackageError;
 use crate::packages::gateway::{Gateway, PORT};

@@ -194,3 +194,27 @@ fn too_many_packages_are_refused() {
         Err(BadWish::TooMany(5000))
     );
 }
+
+#[test]
+fn any_number_of_imports_is_read_once_and_bounded() {
+    let many: String = (0..100_000).map(|at| format!("import m{at}\n")).collect();
+    let looked = std::cell::Cell::new(0);
+    let present = |_: &str| {
+        looked.set(looked.get() + 1);
+        false
+    };
+    let refused = wishes(
+        &how(),
+        &[many.as_str()],
+        &[],
+        &AskedPackages::Detect,
+        present,
+    );
+    assert!(matches!(refused, Err(BadWish::TooMany(_))), "{refused:?}");
+    assert!(looked.get() <= 1000, "{}", looked.get());
+    let same = "import same\n".repeat(100_000);
+    assert_eq!(
+        names(&wanted(&same, &AskedPackages::Detect).guessed),
+        ["same=same"]
+    );
+}

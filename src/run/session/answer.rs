@@ -1,10 +1,12 @@
 //! What is said over a session's channel.
 //!
 //! A call is `NUMBER BYTES INPUT` on a line and as many bytes of code; `INPUT` is 1 if there is something to read. The answer is
-//! `done NUMBER CODE BYTES` on a line and as many bytes of text. Call 0 is code of ours, which is not answered.
+//! `done NUMBER CODE BYTES` on a line and as many bytes of text. Call 0 is code of ours, which is not answered. With 2 for `INPUT` it is no
+//! call: the worker is asked for a copy of itself, which answers with its process number.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use super::Call;
 use crate::cell::Channel;
 
 /// The first line of an answer, at most.
@@ -48,13 +50,27 @@ impl Line {
     }
 
     /// The next call as it is sent. What was said before it is nothing that anybody waits for.
-    pub fn next_call(
-        &mut self,
-        (number, code): (u64, &[u8]),
-        prelude: &str,
-        has_input: bool,
-    ) -> Vec<u8> {
-        self.number = number;
+    pub fn next_call(&mut self, call: &Call<'_>, has_input: bool) -> Vec<u8> {
+        let Call { prelude, code, .. } = call;
+        self.number = call.number;
+        self.forget();
+        let mut message = Vec::new();
+        if !prelude.is_empty() {
+            message.extend(format!("0 {} 0\n{prelude}", prelude.len()).into_bytes());
+        }
+        let input = u8::from(has_input);
+        message.extend(format!("{} {} {input}\n", self.number, code.len()).into_bytes());
+        message.extend_from_slice(code);
+        message
+    }
+
+    /// The wish for a copy of the worker as it is sent. It has the number of the call before.
+    pub fn copy_wish(&mut self) -> Vec<u8> {
+        self.forget();
+        format!("{} 0 2\n", self.number).into_bytes()
+    }
+
+    fn forget(&mut self) {
         self.is_sent = false;
         self.said.clear();
         let mut buffer = [0; 4096];
@@ -67,14 +83,6 @@ impl Line {
                 break;
             }
         }
-        let mut message = Vec::new();
-        if !prelude.is_empty() {
-            message.extend(format!("0 {} 0\n{prelude}", prelude.len()).into_bytes());
-        }
-        let input = u8::from(has_input);
-        message.extend(format!("{} {} {input}\n", self.number, code.len()).into_bytes());
-        message.extend_from_slice(code);
-        message
     }
 
     /// Sends a call and waits for its answer.

@@ -18,6 +18,8 @@ pub struct Running<'a> {
     pub watch: Watch<'a>,
     pub line: &'a mut Line,
     pub deadline: Instant,
+    /// Whether the cell holds other branches, which go on if this one has to be ended.
+    pub has_others: bool,
 }
 
 /// How it ended, its value, and what is left of the session.
@@ -51,8 +53,16 @@ impl Running<'_> {
             self.watch.look();
             return Ok((outcome(&self.watch), None, Life::Interrupted));
         }
-        self.watch.end();
+        self.end();
         Ok((outcome(&self.watch), None, Life::Over))
+    }
+
+    /// The others' cell goes on: who holds the session ends this branch alone.
+    fn end(&mut self) {
+        match self.has_others {
+            true => self.watch.look(),
+            false => self.watch.end(),
+        }
     }
 
     fn answered(&mut self, answer: Result<Answer, Garbled>) -> Done {
@@ -69,7 +79,7 @@ impl Running<'_> {
             }
             // Whoever said that is not the worker.
             Err(Garbled) => {
-                self.watch.end();
+                self.end();
                 let signal = rustix::process::Signal::KILL.as_raw();
                 (Outcome::Signaled { signal }, None, Life::Over)
             }

@@ -12,25 +12,30 @@ use crate::error_kind::ErrorKind;
 use crate::output::RunOutput;
 use crate::plan::RunPlan;
 use crate::request::{RunRequest, SessionName};
-use crate::run::{Life, Stdin, Surface};
+use crate::run::{Life, Mark, Stdin, Surface};
 use crate::service::Service;
 use crate::service::long_output::Recorder;
 use crate::service::observer::{Observer, Output};
 use crate::service::queue::{Turn, Waiting};
+use crate::service::recording::Recording;
 use crate::service::run::{Ran, RunContext};
 
+/// Why a session has nothing of before.
+const ENDED: &str = "its interpreter ended";
+
 /// A call that has its session for itself. When it is dropped the next one has.
-struct Held {
-    sessions: Arc<Sessions>,
-    key: Key,
-    entry: Arc<Entry>,
-    state: OwnedMutexGuard<State>,
+pub(super) struct Held {
+    pub sessions: Arc<Sessions>,
+    pub key: Key,
+    pub entry: Arc<Entry>,
+    pub state: OwnedMutexGuard<State>,
 }
 
 /// What is left to do when a call is planned. It goes on without its caller, who may leave.
 struct Ready {
     held: Held,
     turn: Turn,
+    number: u64,
     plan: Arc<RunPlan>,
     surface: Surface,
 }
@@ -44,6 +49,7 @@ impl Service {
         name: &SessionName,
         request: RunRequest,
         context: RunContext<O, impl Future<Output = ()>>,
+        recording: &mut Recording,
     ) -> Ran<O::Heard> {
         if !request.asked_args().is_empty() || matches!(context.stdin, Stdin::Stream(_)) {
             return refuse(
@@ -80,11 +86,11 @@ impl Service {
             return refuse(&message, "Use another session for it.");
         }
         let kept = live.map_or(Vec::new(), |live| live.keeps(&plan, &limits));
-        let number = held.state.live.as_ref().map_or(0, |live| live.calls());
-        let plan = Arc::new(match plan.session {
-            Some(_) => plan.as_call(number + 1),
+        let number = live.map_or(1, |live| live.next_number());
+        let plan = Arc::new(held.with_files(match plan.session {
+            Some(_) => plan.into_call(number),
             None => plan,
-        });
+        }));
         let stores = context.observer.wants_long_output_stored();
         let recorder = stores.then(Recorder::new);
         let (events, output) = Output::new(recorder.clone());
@@ -97,6 +103,7 @@ impl Service {
         let ready = Ready {
             held,
             turn,
+            number,
             plan: plan.clone(),
             surface,
         };
@@ -112,13 +119,15 @@ impl Service {
                 if stores {
                     self.draw(&mut result).await;
                 }
-                self.output_of(&plan, result, &context.caller)
+                self.output_of(&plan, result, (&context.caller, &recording.id))
             }
             Err(error) => RunOutput::of_start_error(&plan, &error),
         };
         let streams = [output.stdout(), output.stderr()];
+        let owner = (&context.caller, &*recording.id);
         Ran {
-            long: self.store_long(&context.caller, streams, candidates),
+            id: String::new(),
+            long: self.store_long(owner, streams, candidates),
             output: output
                 .with_version(version)
                 .in_session(name.to_string(), unchanged(&kept).into_iter().chain(note)),
@@ -143,12 +152,14 @@ impl Service {
             };
             // It may have been closed meanwhile.
             if self.sessions.holds(&key, &entry) {
-                return Ok(Held {
+                let mut held = Held {
                     sessions: self.sessions.clone(),
                     key,
                     entry,
                     state,
-                });
+                };
+                held.notice_end();
+                return Ok(held);
             }
         }
     }
@@ -183,6 +194,7 @@ impl Service {
         let Ready {
             mut held,
             turn,
+            number,
             plan,
             surface,
         } = ready;
@@ -196,11 +208,20 @@ impl Service {
         };
         let call = SessionCall {
             live: &mut held.state.live,
+            number,
             plan: &plan,
             surface,
         };
         let ran = self.engine().run_in_session(call, stopped).await;
-        drop((held, turn));
+        let live = &held.state.live;
+        if live.is_none() && matches!(&ran, Ok(ran) if ran.life == Life::Over) {
+            held.state.lost = Some(ENDED.to_owned());
+        }
+        if held.state.live.is_some() {
+            held.state.begin = None;
+        }
+        drop(turn);
+        held.keep_for_undo();
         match ran {
             Ok(ran) => (Ok(ran.result), note(ran.life, anew, ran.notes)),
             Err(error) => (Err(error), None),
@@ -209,21 +230,27 @@ impl Service {
 }
 
 /// What a caller should know of the session after a call.
-fn note(life: Life, anew: Option<String>, mut notes: Vec<String>) -> Option<String> {
-    if let Some(why) = anew {
-        notes.push(format!(
-            "the session was started anew, because {why}: what it held before is lost"
-        ));
-    }
-    notes.extend(match life {
+fn note(life: Life, anew: Option<String>, notes: Vec<String>) -> Option<String> {
+    let anew = anew.map(|why| {
+        format!("the session was started anew, because {why}: what it held before is lost")
+    });
+    let ended = match life {
         Life::Interrupted => {
             Some("the call was interrupted; the session keeps what it has".to_owned())
         }
-        Life::Over => Some(
-            "its interpreter has ended: its variables are lost, and its files are kept".to_owned(),
-        ),
-        Life::Kept => None,
-    });
+        Life::Restored(mark) => {
+            let when = match mark {
+                Mark::Checkpoint(name) => format!("at the checkpoint `{name}`"),
+                Mark::Undo => "before this call".to_owned(),
+            };
+            Some(format!(
+                "the interpreter has ended: the session is as it was {when}, and what came later is lost"
+            ))
+        }
+        Life::Kept | Life::Over => None,
+    };
+    let notes = anew.into_iter().chain(notes).chain(ended);
+    let notes: Vec<String> = notes.collect();
     (!notes.is_empty()).then(|| notes.join("; "))
 }
 
@@ -246,14 +273,44 @@ impl Drop for Held {
 }
 
 impl Held {
+    /// What shares a sandbox with it may have ended that.
+    pub fn notice_end(&mut self) {
+        let State { live, lost, .. } = &mut *self.state;
+        if live.take_if(|live| live.is_over()).is_some() {
+            *lost = Some(ENDED.to_owned());
+        }
+    }
+
+    /// Lets go of the session, once it is kept as it is now if that was asked for. The answer does not wait for it.
+    fn keep_for_undo(mut self) {
+        let live = self.state.live.as_ref();
+        if live.is_some_and(|live| live.keeps_undo) {
+            tokio::spawn(async move {
+                if let Some(live) = &mut self.state.live {
+                    // Without it there is nothing to undo.
+                    let _ = live.after_call().await;
+                }
+            });
+        }
+    }
+
     /// A call that names no language is in that of the call before.
     fn with_language(&self, request: RunRequest) -> RunRequest {
-        let live = self.state.live.as_ref();
-        match live.and_then(|live| live.language.as_ref()) {
-            Some(language) if request.asked_language().is_none() => {
-                request.language(language.as_str())
-            }
+        let State { live, begin, .. } = &*self.state;
+        let live = live.as_ref().map(|live| &live.language);
+        match live.or(begin.as_ref().map(|begin| &begin.language)) {
+            Some(own) if request.asked_language().is_none() => request.language(own.as_str()),
             _ => request,
         }
+    }
+
+    /// The first call of a session that begins with files has them, but for those that it brings itself.
+    fn with_files(&self, mut plan: RunPlan) -> RunPlan {
+        if let (None, Some(begin)) = (&self.state.live, &self.state.begin) {
+            let files = begin.files.iter().cloned();
+            let after_source = plan.launch.files.len().min(1);
+            plan.launch.files.splice(after_source..after_source, files);
+        }
+        plan
     }
 }

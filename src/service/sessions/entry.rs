@@ -1,5 +1,6 @@
 //! One name of one caller: the session behind it, and what becomes of it when nobody uses it.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -12,7 +13,8 @@ use tokio::time::sleep;
 use super::SessionInfo;
 use crate::engine::LiveSession;
 use crate::language::LanguageId;
-use crate::request::SessionName;
+use crate::request::{InputFile, SessionName};
+use crate::run::Snapshot;
 
 /// When a session that waits is stopped: later than the next of several quick calls.
 const FREEZE: Duration = Duration::from_secs(1);
@@ -45,6 +47,18 @@ pub struct State {
     pub live: Option<LiveSession>,
     /// Why what it held is gone, for the next call to tell.
     pub lost: Option<String>,
+    /// What its next call begins with, if it does not live.
+    pub begin: Option<Begin>,
+    /// Checkpoints of a session whose runtime cannot copy itself.
+    pub kept: HashMap<String, Begin>,
+}
+
+/// The files of a session without its variables.
+#[derive(Clone)]
+pub struct Begin {
+    pub language: LanguageId,
+    pub files: Arc<Vec<InputFile>>,
+    pub snapshot: Snapshot,
 }
 
 /// What becomes of a session that is not used.
@@ -75,13 +89,13 @@ impl Entry {
     }
 
     /// A call has ended: the session stops soon, and ends when it is not used.
-    pub fn rest(self: &Arc<Self>, live: &LiveSession, idle: Duration) {
+    pub fn rest(self: &Arc<Self>, language: &LanguageId, calls: u64, idle: Duration) {
         // Outside of a runtime this process is about to end.
         let tending = Handle::try_current();
         let tending = tending.map(|runtime| runtime.spawn(rest(Arc::downgrade(self), idle)));
         let mut seen = self.seen();
-        seen.language = live.language.clone();
-        seen.calls = live.calls();
+        seen.language = Some(language.clone());
+        seen.calls = calls;
         seen.used = Some(Instant::now());
         seen.tending = tending.ok().map(|tending| tending.abort_handle());
     }
@@ -101,7 +115,7 @@ impl Entry {
 
     fn expire(&self, idle: Duration) {
         if let Ok(mut state) = self.state.try_lock() {
-            state.live = None;
+            *state = State::default();
             let seconds = idle.as_secs();
             state.lost = Some(format!("it was not used for {seconds} s"));
             self.set_alive(false);
@@ -114,7 +128,7 @@ impl Entry {
 
     pub fn info(&self, name: SessionName) -> SessionInfo {
         let memory = match self.state.try_lock() {
-            Ok(state) => state.live.as_ref().map(LiveSession::memory),
+            Ok(state) => state.live.as_ref().and_then(LiveSession::memory),
             Err(_) => None,
         };
         let seen = self.seen();

@@ -55,8 +55,8 @@ fn one_that_has_ended_is_remembered_and_takes_no_place() {
     let one = Caller::local();
     let first = sessions.entry(&key(one.clone(), "a")).unwrap();
     let lost = State {
-        live: None,
         lost: Some("it ended".to_owned()),
+        ..State::default()
     };
     sessions.tend(&key(one.clone(), "a"), &first, &lost);
     assert_eq!(names(&sessions, &one), [""; 0]);

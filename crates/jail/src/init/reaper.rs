@@ -29,6 +29,8 @@ pub struct Reaper<'a> {
 
 impl Reaper<'_> {
     pub fn run(&self) -> io::Result<Infallible> {
+        // Once: its number may be another's later.
+        let mut program = Some(self.program);
         loop {
             let mut fds = [
                 PollFd::new(&self.status, PollFlags::RDHUP),
@@ -44,17 +46,29 @@ impl Reaper<'_> {
                 sys::exit_now(0);
             }
             drain(self.signals);
-            while let Some(ended) = sys::reap()? {
-                if ended.pid == self.program {
+            self.reap(&mut program)?;
+        }
+    }
+
+    fn reap(&self, program: &mut Option<libc::pid_t>) -> io::Result<()> {
+        // Without children there is nobody to wait for, until an orphan comes.
+        let no_children = |error: &io::Error| error.raw_os_error() == Some(libc::ECHILD);
+        loop {
+            match sys::reap() {
+                Ok(None) => return Ok(()),
+                Ok(Some(ended)) if *program == Some(ended.pid) => {
+                    *program = None;
                     self.report(&ended)?;
                 }
+                Ok(Some(_)) => {}
+                Err(error) if no_children(&error) => return Ok(()),
+                Err(error) => return Err(error),
             }
         }
     }
 
-    /// Tells how the program ended, and waits for the server to end the cell. Until then
-    /// the server has this processor for its answer.
-    fn report(&self, ended: &sys::Ended) -> io::Result<Infallible> {
+    /// Tells how the program ended. The server ends the cell, unless copies that the program made of itself are to go on.
+    fn report(&self, ended: &sys::Ended) -> io::Result<()> {
         let exit = Exit {
             status: ended.status,
             cpu_micros: ended.cpu_micros,
@@ -66,13 +80,7 @@ impl Reaper<'_> {
                 () => count_processes(),
             },
         };
-        wire::send(self.status, &codec::to_bytes(&Status::Exited(exit)), &[])?;
-        let mut fds = [
-            PollFd::new(&self.status, PollFlags::RDHUP),
-            PollFd::new(&self.spawner, PollFlags::IN),
-        ];
-        while let Err(rustix::io::Errno::INTR) = poll(&mut fds, None) {}
-        sys::exit_now(0);
+        wire::send(self.status, &codec::to_bytes(&Status::Exited(exit)), &[])
     }
 }
 

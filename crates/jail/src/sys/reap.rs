@@ -46,3 +46,26 @@ pub fn reap_cell(pidfd: BorrowedFd<'_>) -> io::Result<bool> {
     // SAFETY: waitid filled `info` for an ended child, or left it zero.
     Ok(unsafe { info.si_pid() } != 0)
 }
+
+/// How the process behind `pidfd` ended, as a wait status, once it was reaped by whoever is its parent. None before that, and before
+/// Linux 6.15, which tells a parent alone.
+pub fn exit_status(pidfd: BorrowedFd<'_>) -> Option<i32> {
+    /// The first version of the kernel's `struct pidfd_info`.
+    #[repr(C)]
+    #[derive(Default)]
+    struct Info {
+        mask: u64,
+        cgroup: u64,
+        ids: [u32; 11],
+        exit_code: i32,
+    }
+    const PIDFD_GET_INFO: libc::c_ulong = 0xc040_ff0b;
+    const PIDFD_INFO_EXIT: u64 = 1 << 3;
+    let mut info = Info {
+        mask: PIDFD_INFO_EXIT,
+        ..Info::default()
+    };
+    // SAFETY: the request says how large `info` is, which outlives the call; the kernel fills it with integers.
+    let ret = unsafe { libc::ioctl(pidfd.as_raw_fd(), PIDFD_GET_INFO as _, &mut info) };
+    (ret == 0 && info.mask & PIDFD_INFO_EXIT != 0).then_some(info.exit_code)
+}

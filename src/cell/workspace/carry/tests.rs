@@ -88,10 +88,10 @@ fn what_is_not_the_programs_own_stays_apart_but_for_its_values() {
     two.write(".home/secret", "x");
     two.write("main.go", "x");
     two.write("d/__pycache__/x.pyc", "x");
-    two.write(".home/.hotcell/vars/n", "1");
+    two.write(".home/.hotcell-vars/n", "1");
     fs::create_dir(two.to.path().join(".home")).unwrap();
     fs::write(two.to.path().join(".home/own"), "x").unwrap();
-    assert_eq!(two.carry(), (vec![".home/.hotcell/vars/n".into()], 0));
+    assert_eq!(two.carry(), (vec![".home/.hotcell-vars/n".into()], 0));
     assert_eq!(two.read(".home/own").as_deref(), Some("x"));
     assert_eq!(two.read(".home/secret"), None);
     assert!(!two.to.path().join("d/__pycache__").exists());
@@ -129,7 +129,7 @@ fn no_link_is_followed_on_either_side() {
     );
     assert!(fs::symlink_metadata(two.to.path().join("gone")).is_err());
     // And where a folder of ours leads elsewhere, its values stay behind.
-    two.write(".home/.hotcell/vars/n", "1");
+    two.write(".home/.hotcell-vars/n", "1");
     link(&two.to, ".home", outside.path());
     assert_eq!(two.carry(), (none(), 1));
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);

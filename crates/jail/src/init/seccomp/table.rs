@@ -83,13 +83,12 @@ pub const CELL: &[Rule] = &[
         SYS_futex_requeue SYS_futex_wait SYS_futex_waitv SYS_futex_wake SYS_get_robust_list
         SYS_getcpu SYS_getegid SYS_geteuid SYS_getgid SYS_getgroups SYS_getpgid SYS_getpid
         SYS_getppid SYS_getpriority SYS_getresgid SYS_getresuid SYS_getrlimit SYS_getrusage
-        SYS_getsid SYS_gettid SYS_getuid SYS_ioprio_get SYS_ioprio_set SYS_membarrier
-        SYS_pidfd_open SYS_prlimit64 SYS_rseq SYS_sched_get_priority_max
+        SYS_getsid SYS_gettid SYS_getuid SYS_ioprio_get SYS_membarrier
+        SYS_pidfd_open SYS_rseq SYS_sched_get_priority_max
         SYS_sched_get_priority_min SYS_sched_getaffinity SYS_sched_getattr SYS_sched_getparam
-        SYS_sched_getscheduler SYS_sched_rr_get_interval SYS_sched_setattr
-        SYS_sched_setparam SYS_sched_setscheduler SYS_sched_yield SYS_set_robust_list
+        SYS_sched_getscheduler SYS_sched_rr_get_interval SYS_sched_yield SYS_set_robust_list
         SYS_set_tid_address SYS_setfsgid SYS_setfsuid SYS_setgid SYS_setgroups SYS_setpgid
-        SYS_setpriority SYS_setregid SYS_setresgid SYS_setresuid SYS_setreuid SYS_setrlimit
+        SYS_setregid SYS_setresgid SYS_setresuid SYS_setreuid SYS_setrlimit
         SYS_setsid SYS_setuid SYS_wait4 SYS_waitid
     ], Allow),
     // Signals.
@@ -120,6 +119,9 @@ pub const CELL: &[Rule] = &[
     rule(calls![SYS_clone SYS_unshare], When(&[
         Check { arg: 0, mask: CLONE_NEW, values: Only(&[0]), errno: EPERM },
     ])),
+    // Not on pid 1, whose uid is the program's: a limit on its processor time would end the cell as if it had vanished.
+    rule(calls![SYS_prlimit64 SYS_sched_setattr SYS_sched_setparam SYS_sched_setscheduler], When(&[NOT_INIT_0])),
+    rule(calls![SYS_ioprio_set SYS_setpriority], When(&[NOT_INIT_1])),
     // An allowlist, for families appear: AF_VSOCK reaches the hypervisor from any network
     // namespace, AF_ALG, AF_PACKET, AF_XDP and netlink are a large surface. Without AF_NETLINK
     // `getifaddrs` fails; that is the price. Types leave out RAW and PACKET, protocols ICMP, MPTCP,
@@ -232,7 +234,7 @@ pub const CELL: &[Rule] = &[
 /// Likewise processors: a cell that no cgroup slows down is pinned, and stays so.
 pub const GROUPED: &[Rule] = &[
     rule(calls![SYS_memfd_create SYS_shmget], Allow),
-    rule(calls![SYS_sched_setaffinity], Allow),
+    rule(calls![SYS_sched_setaffinity], When(&[NOT_INIT_0])),
 ];
 pub const UNGROUPED: &[Rule] = &[
     rule(calls![SYS_memfd_create SYS_shmget], Errno(ENOSYS)),
@@ -263,6 +265,19 @@ pub const HOST_FILES: &[Rule] = &[
     #[cfg(target_arch = "x86_64")]
     rule(calls![SYS_open], When(&[NO_SET_ID_2])),
 ];
+
+const NOT_INIT_0: Check = not_init(0);
+const NOT_INIT_1: Check = not_init(1);
+
+/// The pid in this argument is not init's. Pids of another namespace are not to be had: a program cannot make one.
+const fn not_init(arg: u32) -> Check {
+    Check {
+        arg,
+        mask: ALL_BITS,
+        values: Never(&[1]),
+        errno: EPERM,
+    }
+}
 
 const NO_SET_ID_1: Check = no_set_id(1);
 const NO_SET_ID_2: Check = no_set_id(2);

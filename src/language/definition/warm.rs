@@ -1,0 +1,122 @@
+//! How runs of a language are kept waiting: which runtime starts before its program comes, with what loaded.
+
+use serde::Deserialize;
+
+use super::Rule;
+
+/// A runtime that has started before its program comes.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Warm {
+    /// Each pre-started sandbox starts a runtime of its own, after the language was first used.
+    /// Otherwise one runtime lends its image to all of them.
+    #[serde(default)]
+    pub fresh: bool,
+    /// It looks at more of the workspace than the program before it waits, so a program
+    /// with files beside it gets a new one.
+    #[serde(default)]
+    pub alone: bool,
+    /// What it is given when it reads of the program before it has loaded all, and does not
+    /// care for: it waits when it reads on.
+    #[serde(default)]
+    pub first: String,
+    /// The first line, or two, of programs that may be begun so: it is shown with those
+    /// bytes if it is wrong. Others wait where it opens them.
+    pub first_line: Option<Rule>,
+    /// How many MiB a pre-started sandbox with such a runtime takes up.
+    #[serde(default = "usual_weight")]
+    pub weight: u32,
+    /// How a line begins that asks for a module.
+    #[serde(default)]
+    pub imports: Vec<String>,
+    /// What lets a program have the first tier: it could see what the others do.
+    #[serde(default)]
+    pub exact: Vec<String>,
+    /// What lets a program have a new runtime: it could see for how long another waited.
+    #[serde(default)]
+    pub cold: Vec<String>,
+    /// What the runtime runs once, before it waits, and in each cell before the program;
+    /// `{tier}` is the tier's own part. Not in the first tier.
+    #[serde(default)]
+    pub before: String,
+    #[serde(default)]
+    pub after: String,
+    /// What it runs when the program has ended, instead of taking itself apart.
+    #[serde(default)]
+    pub leave: String,
+    /// The first is the runtime as it is; the second is for programs that no other knows.
+    #[serde(default)]
+    pub tiers: Vec<Tier>,
+}
+
+/// What a pre-started runtime has loaded already.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tier {
+    /// Modules that let a program that asks for one of them have this tier.
+    pub modules: Vec<String>,
+    #[serde(default)]
+    pub before: String,
+    #[serde(default)]
+    pub after: String,
+}
+
+fn usual_weight() -> u32 {
+    8
+}
+
+impl Warm {
+    /// What a runtime for `code` runs beforehand, in each cell, and at its end. A program with files
+    /// beside it, which may be named like modules, gets no tier that has loaded some.
+    /// `None` for one that wants a new runtime.
+    pub fn code(&self, code: &str, is_alone: bool) -> Option<[String; 3]> {
+        let mentions = |words: &[String]| words.iter().any(|word| code.contains(word));
+        if mentions(&self.cold) || (self.alone && !is_alone) {
+            return None;
+        }
+        let parts = |tier: Option<&Tier>| {
+            tier.map_or_else(Default::default, |it| (it.before.clone(), it.after.clone()))
+        };
+        if mentions(&self.exact) {
+            let (before, after) = parts(self.tiers.first());
+            return Some([before, after, String::new()]);
+        }
+        let known = self.tier(code).filter(|_| is_alone);
+        let (before, after) = parts(known.or(self.tiers.get(1)));
+        Some([
+            self.before.replace("{tier}", &before),
+            self.after.replace("{tier}", &after),
+            self.leave.clone(),
+        ])
+    }
+
+    /// What the runtime is given before a program that begins like this one.
+    pub fn first(&self, code: &str) -> &str {
+        let end = code
+            .match_indices('\n')
+            .nth(1)
+            .map_or(code.len(), |it| it.0);
+        let fits = |rule: &Rule| rule.is_in(&code[..end]);
+        if self.first_line.as_ref().is_none_or(fits) {
+            &self.first
+        } else {
+            ""
+        }
+    }
+
+    /// The last tier that knows a module the program asks for.
+    ///
+    /// A guess by the look of lines: a wrong one costs time and nothing else.
+    fn tier(&self, code: &str) -> Option<&Tier> {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let asks = |line: &str| self.imports.iter().any(|start| line.starts_with(start));
+        let asked: Vec<&str> = code
+            .lines()
+            .map(str::trim_start)
+            .filter(|line| asks(line))
+            .flat_map(|line| line.split(|c| !is_word(c)))
+            .collect();
+        let knows = |tier: &&Tier| tier.modules.iter().any(|m| asked.contains(&m.as_str()));
+        self.tiers.iter().rev().find(knows)
+    }
+}

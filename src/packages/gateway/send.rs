@@ -1,0 +1,115 @@
+//! Files on their way from the registry to the cell: counted, hashed, never held whole.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use http_body_util::BodyExt;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, HeaderValue, RANGE};
+use hyper::{Method, Request, Response, StatusCode};
+use reqwest::Url;
+use sha2::{Digest, Sha256};
+
+use super::super::registry::{Unanswered, reason};
+use super::Gateway;
+use super::pieces::{Pieces, Sender};
+use crate::loopback::{Body, full};
+
+/// What one set of packages may be in all, over the line.
+const MOST: u64 = 3 << 30;
+
+impl Gateway {
+    /// Passes a file on. One with a `name` is a package itself, and told of.
+    pub(super) async fn send(
+        self: Arc<Self>,
+        url: Url,
+        name: Option<String>,
+        request: &Request<Incoming>,
+    ) -> Result<Response<Body>, Unanswered> {
+        let range = request.headers().get(RANGE).and_then(|it| it.to_str().ok());
+        // A part of a file is asked for to read what a package needs.
+        let headers: Vec<(&str, &str)> = range.map(|it| (RANGE.as_str(), it)).into_iter().collect();
+        let is_whole = range.is_none() && request.method() == Method::GET;
+        let whole = name.filter(|_| is_whole);
+        let upstream = self.upstream.get(url, &headers).await?;
+        let status = upstream.status().as_u16();
+        if !upstream.status().is_success() {
+            return Err(Unanswered::Refused(status));
+        }
+        if let Some(name) = &whole {
+            let size = upstream.content_length().map_or(String::new(), |size| {
+                format!(" ({})", crate::runtimes::megabytes(size))
+            });
+            let length = upstream.content_length().unwrap_or(0);
+            self.announced.fetch_add(length, Ordering::Relaxed);
+            (self.tell)(format!("fetching {name}{size}"));
+        }
+        let mut response = Response::new(full(""));
+        *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+        for name in [CONTENT_LENGTH, CONTENT_RANGE, ACCEPT_RANGES] {
+            let value = upstream.headers().get(name.as_str());
+            let value = value.map(|value| HeaderValue::from_bytes(value.as_bytes()));
+            if let Some(Ok(value)) = value {
+                response.headers_mut().insert(name, value);
+            }
+        }
+        if request.method() == Method::HEAD {
+            return Ok(response);
+        }
+        let pieces = Pieces::sent_by(|to| self.pump(upstream, to, whole));
+        Ok(response.map(|_| pieces.boxed_unsync()))
+    }
+
+    /// Passes a file on until it ends, breaks off, or the cell hangs up. A whole `file` is in the
+    /// log before its last piece is in the cell.
+    async fn pump(
+        self: Arc<Self>,
+        mut upstream: reqwest::Response,
+        to: Sender,
+        file: Option<String>,
+    ) {
+        let length = upstream.content_length();
+        let (mut hash, mut received, mut file) = (Sha256::new(), 0, file);
+        loop {
+            let next = upstream.chunk().await;
+            if let Ok(Some(piece)) = &next {
+                hash.update(piece);
+                received += piece.len() as u64;
+            }
+            if matches!(next, Ok(None)) || Some(received) == length {
+                let digest = hash.finalize_reset();
+                let digest = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+                self.log()
+                    .fetched
+                    .extend(file.take().map(|file| (file, digest)));
+            }
+            let piece = match next {
+                Ok(None) => return,
+                Ok(Some(piece)) => self.count(piece),
+                Err(error) => {
+                    let mut log = self.log();
+                    log.is_unreachable = true;
+                    log.trouble.push(reason(&error.without_url()));
+                    Err(io::ErrorKind::ConnectionAborted.into())
+                }
+            };
+            let is_last = piece.is_err();
+            if to.send(piece).await.is_err() || is_last {
+                return;
+            }
+        }
+    }
+
+    fn count(&self, piece: Bytes) -> io::Result<Bytes> {
+        let length = piece.len() as u64;
+        if self.fetched.fetch_add(length, Ordering::Relaxed) + length > MOST {
+            let most = crate::request::bytes(MOST);
+            self.log()
+                .trouble
+                .push(format!("the packages are larger than {most}"));
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        Ok(piece)
+    }
+}
