@@ -31,4 +31,13 @@ impl Caller {
     pub fn anonymous() -> Self {
         Self(Principal::Anonymous)
     }
+
+    /// The word for it in records, the same in every process.
+    pub fn name(&self) -> &'static str {
+        match self.0 {
+            Principal::Local => "local",
+            Principal::Token => "token",
+            Principal::Anonymous => "anonymous",
+        }
+    }
 }

@@ -2,7 +2,9 @@
 
 mod doctor;
 mod languages;
+mod logs;
 mod packages;
+mod replay;
 mod run;
 mod serve;
 mod servers;
@@ -44,6 +46,10 @@ enum Command {
     Packages(packages::Arguments),
     /// List the upstream MCP servers and the tools that programs may call
     Servers(servers::Arguments),
+    /// Show what was run
+    Logs(logs::Arguments),
+    /// Run what was recorded again, and say what differs
+    Replay(replay::Arguments),
     /// Test the sandbox on this machine, with a program inside it
     Doctor(doctor::Arguments),
 }
@@ -69,6 +75,8 @@ pub fn main_with(engine: Option<Engine>) -> ExitCode {
         Command::Languages(arguments) => languages::main(&arguments),
         Command::Packages(arguments) => packages::main(&arguments),
         Command::Servers(arguments) => servers::main(&arguments),
+        Command::Logs(arguments) => logs::main(&arguments),
+        Command::Replay(arguments) => replay::main(&arguments),
         Command::Doctor(arguments) => doctor::main(&arguments),
     };
     std::panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or(OUR_FAILURE.into())

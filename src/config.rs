@@ -16,6 +16,11 @@
 //! default = { memory = "1g" }
 //! max = { memory = "8g", timeout = "1h", cpus = 4, processes = 512 }
 //!
+//! [records]                          # what `hotcell logs` shows; docs/records.md
+//! enabled = true
+//! days = 30
+//! size = "1g"
+//!
 //! [env]
 //! pass = ["TEAM"]                    # variables of hotcell's own environment that programs get
 //!
@@ -48,12 +53,12 @@ use jail::Mount;
 pub use self::error::ConfigError;
 use self::error::{Mistake, checked};
 use self::file::{File, Words};
-pub use self::tables::{Packages, Server};
+pub use self::tables::{Packages, Records, Server};
 use crate::egress::Egress;
 use crate::request::{
     Network, OwnerLimits, Pattern, RequestError, RunRequest, add_mounts, check_variable, parse_size,
 };
-use crate::secret::Secret;
+use crate::secret::{Redactor, Secret};
 
 const FILE: &str = "config.toml";
 
@@ -75,6 +80,7 @@ pub struct Config {
     pub auto_install: bool,
     pub packages: Packages,
     pub limits: OwnerLimits,
+    pub records: Records,
 }
 
 /// Why a request asks for more than the configuration allows.
@@ -110,6 +116,7 @@ impl Default for Config {
             auto_install: false,
             packages: Packages::default(),
             limits: OwnerLimits::default(),
+            records: Records::default(),
         }
     }
 }
@@ -134,6 +141,7 @@ impl Config {
             auto_install: file.auto_install,
             packages: file.packages.check()?,
             limits: file.limits.check()?,
+            records: file.records.check()?,
             ..Self::default()
         };
         if let Some(allow) = &file.network.allow {
@@ -180,6 +188,16 @@ impl Config {
         self.limits = limits.or(self.limits);
         add_mounts(&mut self.mounts, mounts)?;
         Ok(self)
+    }
+
+    /// Replaces the values of secrets by their names, for what is written down; none if there are no secrets.
+    pub fn redactor(&self) -> Option<Redactor> {
+        let named = |secret: &Secret| Secret {
+            placeholder: format!("[secret {}]", secret.name),
+            ..secret.clone()
+        };
+        let named: Vec<Secret> = self.secrets.iter().map(named).collect();
+        Redactor::new(&named)
     }
 
     /// The folders that every program sees.

@@ -61,6 +61,20 @@ pub struct Displayed {
     pub drawn: Option<Vec<u8>>,
 }
 
+impl Displayed {
+    /// What is said of it, without itself.
+    pub fn without_data(&self) -> Self {
+        Self {
+            kind: self.kind,
+            bytes: self.bytes,
+            text: self.text.clone(),
+            uri: self.uri.clone(),
+            data: Vec::new(),
+            drawn: None,
+        }
+    }
+}
+
 impl Shown {
     /// Reads the files of a program, or nothing if they could not be fetched.
     pub fn read(files: Option<Vec<InputFile>>) -> Self {

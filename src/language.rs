@@ -96,6 +96,8 @@ pub struct Surroundings {
     pub cache: Option<PathBuf>,
     /// hotcell's folder of things that may not: fetched runtimes are in it.
     pub data: Option<PathBuf>,
+    /// hotcell's folder of what it remembers: records, and its token.
+    pub state: Option<PathBuf>,
     /// The variables that steer version managers (`PYENV_VERSION`, `ASDF_NODEJS_VERSION`, ...), as text.
     pub versions: String,
 }
@@ -112,10 +114,11 @@ impl Surroundings {
                 .or_else(|| home.as_ref().map(|home| home.join(usual)))
                 .map(|path| path.join("hotcell"))
         };
-        let (config, cache, data) = (
+        let (config, cache, data, state) = (
             folder("XDG_CONFIG_HOME", ".config"),
             folder("XDG_CACHE_HOME", ".cache"),
             folder("XDG_DATA_HOME", ".local/share"),
+            folder("XDG_STATE_HOME", ".local/state"),
         );
         let mut versions: Vec<String> = std::env::vars_os()
             .filter(|(name, _)| name.as_encoded_bytes().ends_with(b"_VERSION"))
@@ -128,6 +131,7 @@ impl Surroundings {
             config,
             cache,
             data,
+            state,
             versions: versions.join("\n"),
         }
     }

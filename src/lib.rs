@@ -23,6 +23,7 @@
 //! - [`output`] is a result as the world sees it, `error_kind` the words for what went wrong, and `hint` what to do about it.
 //! - [`upstream`] are other MCP servers, whose tools a program may call.
 //! - `store` has output that was too long for its answer, for a while.
+//! - `records` writes down what was run, in one SQLite file.
 //! - `secret` is a value that a program may use and never see; `random` makes names that cannot be guessed.
 //! - `doctor` tests the walls from inside a real cell.
 //! - [`log`] writes events to standard error if `HOTCELL_LOG` asks for them.
@@ -130,6 +131,7 @@ mod packages;
 mod plan;
 mod publish;
 mod random;
+mod records;
 mod secret;
 mod spool;
 mod store;

@@ -27,6 +27,7 @@ mod message;
 mod objects;
 mod outputs;
 mod questions;
+mod recorded;
 mod run_tool;
 mod server;
 mod session;

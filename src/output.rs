@@ -102,7 +102,7 @@ pub struct RunOutput {
     pub isolation: Option<Isolation>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct ErrorOutput {
     pub kind: ErrorKind,
     pub message: String,
@@ -158,7 +158,7 @@ impl ErrorOutput {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct FileOutput {
     /// Its path in the workspace.
     pub name: String,
@@ -185,7 +185,7 @@ pub struct ImageOutput {
     pub data: Vec<u8>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct RuntimeOutput {
     pub name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -193,21 +193,21 @@ pub struct RuntimeOutput {
     pub path: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct DetectedOutput {
     pub by: By,
     /// From 0 to 1.
     pub certainty: f64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct CompileOutput {
     pub duration_ms: f64,
     /// It was built before, and only looked up.
     pub cached: bool,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct PackagesOutput {
     /// `name==version`.
     pub installed: Vec<String>,
@@ -220,7 +220,7 @@ pub struct PackagesOutput {
     pub duration_ms: Option<f64>,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct UsageOutput {
     pub cpu_ms: Option<f64>,
     pub memory_peak_bytes: Option<u64>,
@@ -241,6 +241,40 @@ impl Unworded {
 
     pub fn stderr(&self) -> &str {
         &self.output.stderr
+    }
+
+    /// A copy to be written down: pictures without their bytes, and no hint, which would be in the words of one surface.
+    pub fn record(&self) -> RunOutput {
+        let it = &self.output;
+        RunOutput {
+            status: it.status,
+            exit_code: it.exit_code,
+            signal: it.signal.clone(),
+            stdout: it.stdout.clone(),
+            stderr: it.stderr.clone(),
+            files: it.files.clone(),
+            deleted: it.deleted.clone(),
+            session: it.session.clone(),
+            image: it.image.as_ref().map(|image| ImageOutput {
+                data: Vec::new(),
+                ..*image
+            }),
+            value: it.value.clone(),
+            displays: it.displays.iter().map(Displayed::without_data).collect(),
+            saved: Vec::new(),
+            truncated: it.truncated.clone(),
+            error: it.error.clone(),
+            language: it.language.clone(),
+            detected: it.detected.clone(),
+            runtime: it.runtime.clone(),
+            compile: it.compile.clone(),
+            packages: it.packages.clone(),
+            duration_ms: it.duration_ms,
+            usage: it.usage.clone(),
+            network: it.network.clone(),
+            notes: it.notes.clone(),
+            isolation: it.isolation.clone(),
+        }
     }
 
     pub fn words(self, surface: Surface) -> RunOutput {
@@ -313,6 +347,14 @@ impl RunOutput {
             }
         };
         denied.map(line).collect()
+    }
+
+    /// That of a run whose end nobody saw; `printed` is what came of it until then.
+    pub fn unfinished(status: Status, plan: Option<&RunPlan>, printed: Vec<u8>) -> Self {
+        Self {
+            stdout: String::from_utf8_lossy(&printed).into_owned(),
+            ..Self::empty(status, plan)
+        }
     }
 
     /// One that says nothing but whose program it is about.

@@ -10,6 +10,7 @@ mod files;
 mod limits;
 mod mount;
 mod network;
+mod outline;
 mod packages;
 mod session_name;
 mod showing;
@@ -30,6 +31,7 @@ pub use limits::{
 };
 pub use mount::{add_mounts, check_mount, overlap, parse_mount, parse_workspace};
 pub use network::{BadGrant, BadHost, Host, Name, Network, Pattern, Target, USUAL_PORTS};
+pub use outline::{Outline, OutlinedFile, OutlinedMount};
 pub use packages::AskedPackages;
 pub use session_name::SessionName;
 pub use showing::Showing;

@@ -8,6 +8,7 @@ mod jobs;
 mod long_output;
 mod observer;
 mod queue;
+mod recording;
 mod run;
 mod sessions;
 mod settings;
@@ -21,6 +22,7 @@ use crate::caller::Caller;
 use crate::config::Config;
 use crate::engine::{Engine, Rejected};
 use crate::plan::{Defaults, RunPlan};
+use crate::records::Records;
 use crate::request::{RunRequest, SessionName};
 use crate::store::{CallerOutputs, Store};
 use crate::upstream::UpstreamServers;
@@ -29,6 +31,10 @@ pub use jobs::{Job, JobLog, Jobs};
 pub use long_output::LongStream;
 pub use observer::{HEARTBEAT, Observer, Output};
 pub use queue::{QueueFull, QueueSize};
+pub use recording::{
+    CODE, Facts, INPUT, LOCK, Noted, NotedLimits, NotedStdin, STDERR, STDIN, STDOUT, keeping,
+    read_input, records_folder, sha256,
+};
 pub use run::{Ran, RunContext};
 pub use sessions::{Acted, SessionAction, SessionBounds, SessionInfo};
 pub use settings::{Budget, Settings};
@@ -43,6 +49,7 @@ pub struct Service {
     sessions: Arc<Sessions>,
     settings: Settings,
     store: Arc<Store>,
+    records: Option<Arc<Records>>,
     is_warming: AtomicBool,
     /// Notified when the first client is there.
     first_client: Notify,
@@ -50,11 +57,13 @@ pub struct Service {
 
 impl Service {
     pub fn new(settings: Settings) -> Self {
+        let records = settings.records.clone().map(Records::start);
         Self {
             engine: OnceLock::new(),
             queue: Queue::new(settings.queue),
             sessions: Sessions::new(settings.sessions),
-            store: Arc::new(Store::new(settings.retention)),
+            store: Arc::new(Store::new(settings.retention, records.clone())),
+            records,
             settings,
             is_warming: AtomicBool::new(false),
             first_client: Notify::new(),

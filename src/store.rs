@@ -2,15 +2,16 @@
 //!
 //! Each entry belongs to the caller whose run printed it, and nobody else finds it. The bytes
 //! are in memory or in files without a name, so nothing is left when the server ends, by
-//! whatever means. Entries go when they are too old, and the oldest when all of them together
-//! are too large.
+//! whatever means; where runs are recorded, a copy outlives it for as long as the entry would have.
+//! Entries go when they are too old, and the oldest when all of them together are too large.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::caller::Caller;
-use crate::spool::Spooled;
+use crate::records::{Records, Saved};
+use crate::spool::{Spool, Spooled};
 
 const SCHEME: &str = "run://";
 
@@ -64,6 +65,8 @@ impl Default for Retention {
 pub struct Store {
     retention: Retention,
     entries: Mutex<VecDeque<Entry>>,
+    /// Where they outlive this process.
+    records: Option<Arc<Records>>,
 }
 
 struct Entry {
@@ -76,10 +79,11 @@ struct Entry {
 }
 
 impl Store {
-    pub fn new(retention: Retention) -> Self {
+    pub fn new(retention: Retention, records: Option<Arc<Records>>) -> Self {
         Self {
             retention,
             entries: Mutex::default(),
+            records,
         }
     }
 
@@ -116,13 +120,23 @@ impl CallerOutputs<'_> {
         if output.len() > most {
             return false;
         }
+        let output = Arc::new(output);
+        if let Some(records) = &self.store.records {
+            records.save(Saved {
+                caller: self.caller.clone(),
+                run: run.to_owned(),
+                name: name.to_owned(),
+                output: output.clone(),
+                until: SystemTime::now() + self.store.retention.time,
+            });
+        }
         let mut entries = self.store.entries();
         entries.push_back(Entry {
             caller: self.caller.clone(),
             run: run.to_owned(),
             name: name.to_owned(),
             since: Instant::now(),
-            output: Arc::new(output),
+            output,
         });
         let mut all: u64 = entries.iter().map(|entry| entry.output.len()).sum();
         while all > most {
@@ -134,10 +148,24 @@ impl CallerOutputs<'_> {
     /// SECURITY: another caller's output is not there, however its name became known.
     pub fn find(&self, run: &str, name: &str) -> Option<Arc<Spooled>> {
         self.store.remove_expired();
-        let entries = self.store.entries();
         let is_it =
             |entry: &&Entry| entry.run == run && entry.name == name && entry.caller == *self.caller;
-        entries.iter().find(is_it).map(|entry| entry.output.clone())
+        let found = self
+            .store
+            .entries()
+            .iter()
+            .find(is_it)
+            .map(|entry| entry.output.clone());
+        found.or_else(|| self.find_recorded(run, name))
+    }
+
+    /// What another process has stored, this one's predecessor for instance. Blocks for a moment.
+    fn find_recorded(&self, run: &str, name: &str) -> Option<Arc<Spooled>> {
+        let records = self.store.records.as_ref()?;
+        let bytes = records.look_up(|reader| reader.output(self.caller, run, name))??;
+        let mut spool = Spool::default();
+        spool.add(&bytes);
+        Some(Arc::new(spool.finish().ok()?))
     }
 
     /// For how long output can be found.
@@ -149,7 +177,6 @@ impl CallerOutputs<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spool::Spool;
 
     fn output(bytes: &[u8]) -> Spooled {
         let mut spool = Spool::default();
@@ -158,7 +185,7 @@ mod tests {
     }
 
     fn store(time: Duration) -> Store {
-        Store::new(Retention { time, bytes: 10 })
+        Store::new(Retention { time, bytes: 10 }, None)
     }
 
     #[test]

@@ -16,8 +16,10 @@ use crate::hint;
 use crate::language::Surroundings;
 use crate::output::{RunOutput, Verdict};
 use crate::plan::RunPlan;
+use crate::records::{Database, Keeping};
+use crate::request::RunRequest;
 use crate::run::Stdin;
-use crate::service::{RunContext, Service, Settings};
+use crate::service::{Facts, NotedStdin, RunContext, Service, Settings, keeping};
 
 pub use arguments::Arguments;
 use streams::{Printer, Stop, own_stdin};
@@ -35,7 +37,11 @@ pub fn main(arguments: &Arguments, early: Option<Engine>) -> ExitCode {
             ..Settings::for_one_run()
         },
     );
-    let (plan, has_stdin) = match prepare(&service, arguments) {
+    let Prepared {
+        plan,
+        has_stdin,
+        record,
+    } = match prepare(&service, arguments) {
         Ok(prepared) => prepared,
         Err(rejected) => {
             let message = with_causes(&rejected);
@@ -64,17 +70,52 @@ pub fn main(arguments: &Arguments, early: Option<Engine>) -> ExitCode {
     let version = json.then(|| service.engine().version(&plan)).flatten();
     service.leave();
     let result = result.map(|result| (result, version));
-    report(&plan, result, arguments)
+    let (code, output) = report(&plan, result, arguments);
+    if let Some((keeping, facts)) = record {
+        let written = Database::write_last(&keeping, &facts.record(Some(&plan), output));
+        if let Err(error) = written {
+            tracing::warn!(%error, "the run was not recorded");
+        }
+    }
+    code
 }
 
-/// What to run, and whether our standard input is the program's.
-fn prepare(service: &Service, arguments: &Arguments) -> Result<(RunPlan, bool), Rejected> {
-    let (request, has_stdin) = arguments.request(service.engine().registry())?;
-    let plan = match arguments.plan {
-        true => service.plan(request)?,
-        false => service.prepare(request)?,
-    };
-    Ok((plan, has_stdin))
+/// A program that is about to run.
+struct Prepared {
+    plan: RunPlan,
+    /// Whether our standard input is the program's.
+    has_stdin: bool,
+    /// Where the run is recorded when all is printed, and what is known of it already.
+    record: Option<(Keeping, Facts)>,
+}
+
+fn prepare(service: &Service, arguments: &Arguments) -> Result<Prepared, Rejected> {
+    let engine = service.engine();
+    let (request, has_stdin) = arguments.request(engine.registry())?;
+    if arguments.plan {
+        let plan = service.plan(request)?;
+        return Ok(Prepared {
+            plan,
+            has_stdin,
+            record: None,
+        });
+    }
+    let state = engine.surroundings().state.as_deref();
+    let keeping = keeping(service.config(), state).filter(|_| !arguments.no_record);
+    let record = keeping.map(|keeping| {
+        let redactor = service.config().and_then(|config| config.redactor());
+        let stdin = match has_stdin {
+            true => NotedStdin::Stream,
+            false => NotedStdin::Empty,
+        };
+        let facts = Facts::of(&request, (stdin, Vec::new()), &Caller::local());
+        (keeping, facts.without_secrets(redactor))
+    });
+    Ok(Prepared {
+        plan: service.prepare(request)?,
+        has_stdin,
+        record,
+    })
 }
 
 async fn execute(
@@ -95,16 +136,52 @@ async fn execute(
             prints: !json,
             stop: stop.clone(),
         },
+        log: None,
         stop: stop.stopped(),
     };
     service.run_planned(plan, context).await
+}
+
+/// Runs a request to its end and prints nothing of it; what came of it, or what to exit with. Without `stdin` ours is the program's.
+pub fn once(
+    service: Service,
+    request: RunRequest,
+    stdin: Option<Stdin>,
+) -> Result<RunOutput, ExitCode> {
+    let plan = service.prepare(request).map_err(|rejected| {
+        explain(&with_causes(&rejected), rejected.hint(), HERE);
+        BAD_INPUT
+    })?;
+    let runtime = single_thread()?;
+    let result = service.engine().warm_up(&plan).and_then(|()| {
+        runtime.block_on(async {
+            let stop = Stop::catch();
+            let observer = Printer {
+                prints: false,
+                stop: stop.clone(),
+            };
+            let stdin = stdin.map_or_else(own_stdin, Ok)?;
+            let context = RunContext::new(Caller::local(), observer).stdin(stdin);
+            service
+                .run_planned(&plan, context.until(stop.stopped()))
+                .await
+        })
+    });
+    service.leave();
+    match result {
+        Ok(result) => Ok(RunOutput::of_result(&plan, result).words(HERE)),
+        Err(error) => {
+            explain(&error.to_string(), error.hint(), HERE);
+            Err(OUR_FAILURE.into())
+        }
+    }
 }
 
 fn report(
     plan: &RunPlan,
     result: Result<(RunResult, Option<String>), StartError>,
     arguments: &Arguments,
-) -> ExitCode {
+) -> (ExitCode, RunOutput) {
     let json = arguments.json;
     match result {
         Ok((result, version)) => {
@@ -131,22 +208,24 @@ fn report(
                     print_note(note);
                 }
                 // A program that failed by itself has said why; the rest is for us to say.
-                if let Some(error) = output.error.filter(|_| !verdict.is_said) {
+                if let Some(error) = output.error.as_ref().filter(|_| !verdict.is_said) {
                     print_error(&error.message, error.hint.as_deref());
                 }
             }
-            match kept {
+            let code = match kept {
                 Ok(()) => verdict.shell_code.into(),
                 Err(code) => code,
-            }
+            };
+            (code, output)
         }
         Err(error) => {
+            let output = RunOutput::of_start_error(plan, &error).words(HERE);
             if json {
-                print_json(&RunOutput::of_start_error(plan, &error).words(HERE));
+                print_json(&output);
             } else {
                 explain(&error.to_string(), error.hint(), HERE);
             }
-            OUR_FAILURE.into()
+            (OUR_FAILURE.into(), output)
         }
     }
 }

@@ -81,6 +81,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         Err(error) => return cannot_start(&error),
     };
     let server = assembled.server.clone();
+    let records = assembled.service.records().cloned();
     let code = runtime.block_on(async {
         let serve = async {
             match http {
@@ -99,6 +100,10 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     // Ends what is left of the sandboxes before we do.
     drop(server);
     runtime.shutdown_timeout(Duration::from_millis(500));
+    // With the jobs that ended just now.
+    if let Some(records) = records {
+        records.close();
+    }
     code
 }
 
@@ -156,8 +161,11 @@ fn assemble(
         Ok(config) => Ok(arguments.apply(config)?),
         Err(error) => Err(error),
     };
+    let state = Surroundings::from_env().state;
+    let records = service::keeping(config.as_ref().ok(), state.as_deref());
     let settings = service::Settings {
         config: Some(config),
+        records: records.filter(|_| !arguments.no_record),
         ..arguments.settings(tiers)?
     };
     let service = Arc::new(Service::new(settings));
@@ -178,7 +186,10 @@ fn assemble(
         None => {
             catalog.add_resource(Languages(service.clone()));
             let jobs = Arc::new(Jobs::new(service.settings().retention.time));
-            catalog.add_tool(JobTool(jobs.clone()));
+            catalog.add_tool(JobTool {
+                service: service.clone(),
+                jobs: jobs.clone(),
+            });
             catalog.add_tool(RunTool {
                 service: service.clone(),
                 jobs,

@@ -17,6 +17,15 @@ pub struct File {
     pub auto_install: bool,
     pub packages: PackagesTable,
     pub limits: LimitsTable,
+    pub records: RecordsTable,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RecordsTable {
+    pub enabled: Option<bool>,
+    pub days: Option<Spanned<u32>>,
+    pub size: Option<Spanned<String>>,
 }
 
 #[derive(Default, Deserialize)]

@@ -4,13 +4,15 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use jail::{Access, Mount};
 use toml::Spanned;
 
 use super::error::{Mistake, checked};
 use super::file::{
-    Amount, LimitTable, LimitsTable, MountTable, PackagesTable, SecretTable, ServerTable,
+    Amount, LimitTable, LimitsTable, MountTable, PackagesTable, RecordsTable, SecretTable,
+    ServerTable,
 };
 use crate::request::{
     AskedLimits, OwnerLimits, Pattern, RequestError, check_mount, check_variable, parse_count,
@@ -18,6 +20,7 @@ use crate::request::{
 };
 use crate::secret::{Header, Hidden, Secret};
 
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Shorter values would be found in any text.
 const SHORTEST: usize = 8;
 /// What every program needs of hotcell's own environment.
@@ -53,6 +56,43 @@ pub struct Server {
     pub pass: Vec<String>,
     /// Those of them that are not set.
     pub unset: Vec<String>,
+}
+
+/// `[records]`: whether runs are recorded, how long records are kept, and how many bytes of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Records {
+    pub enabled: bool,
+    pub time: Duration,
+    pub bytes: u64,
+}
+
+impl Default for Records {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            time: 30 * DAY,
+            bytes: 1 << 30,
+        }
+    }
+}
+
+impl RecordsTable {
+    pub fn check(&self) -> Result<Records, Mistake> {
+        let usual = Records::default();
+        let size = self.size.as_ref();
+        let size = size.map(|size| checked(size, |it| parse_size(it)));
+        Ok(Records {
+            enabled: self.enabled.unwrap_or(usual.enabled),
+            time: match &self.days {
+                None => usual.time,
+                Some(days) if *days.get_ref() == 0 => {
+                    return Err(Mistake::at(days, "it must be at least 1"));
+                }
+                Some(days) => DAY * *days.get_ref(),
+            },
+            bytes: size.transpose()?.unwrap_or(usual.bytes),
+        })
+    }
 }
 
 impl PackagesTable {

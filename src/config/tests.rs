@@ -49,6 +49,20 @@ fn what_is_not_written_is_as_usual() {
 }
 
 #[test]
+fn records_are_kept_for_a_month_unless_their_owner_says_otherwise() {
+    let usual = read("").unwrap().records;
+    assert!(usual.enabled);
+    assert_eq!(usual.time, Duration::from_secs(30 * 24 * 60 * 60));
+    let text = "[records]\nenabled = false\ndays = 2\nsize = '10m'";
+    let expected = Records {
+        enabled: false,
+        time: Duration::from_secs(2 * 24 * 60 * 60),
+        bytes: 10 << 20,
+    };
+    assert_eq!(read(text).unwrap().records, expected);
+}
+
+#[test]
 fn limits_are_numbers_or_texts_and_a_server_has_the_last_word() {
     let text = "[limits]\ndefault = { memory = '1g', timeout = 60 }\nmax = { cpus = 2.5, processes = '9' }";
     let config = read(text).unwrap();
@@ -115,6 +129,14 @@ fn a_mistake_is_told_with_its_line_and_its_key() {
             "2: key `packages.folder`: the path is not absolute",
         ),
         ("[packages]\nage = -1", "2: key `packages.age`: "),
+        (
+            "[records]\ndays = 0",
+            "2: key `records.days`: it must be at least 1",
+        ),
+        (
+            "[records]\nsize = 'much'",
+            "2: key `records.size`: `much` is not a size above zero",
+        ),
         ("[env]\npass = ['A', 'B=c']", "2: key `env.pass`: "),
         (
             "[[mount]]\nhost = '/none/such'\ncell = '/data'",

@@ -8,8 +8,9 @@ use serde_json::{Map, Value, json};
 use super::context::Context;
 use super::message::Fault;
 use super::objects::{Answer, Arguments, Boxed, Tool};
+use super::recorded::recorded;
 use super::run_tool::separate;
-use crate::service::{Job, Jobs};
+use crate::service::{Job, Jobs, Service};
 
 /// The members of a `tools/call` result.
 pub type Rendered = Map<String, Value>;
@@ -17,7 +18,10 @@ pub type Rendered = Map<String, Value>;
 /// How long one call may wait: common clients give up after 60 s.
 const LONGEST_WAIT: Duration = Duration::from_secs(50);
 
-pub struct JobTool(pub Arc<Jobs<Rendered>>);
+pub struct JobTool {
+    pub service: Arc<Service>,
+    pub jobs: Arc<Jobs<Rendered>>,
+}
 
 impl Tool for JobTool {
     fn listing(&self) -> Value {
@@ -46,11 +50,14 @@ impl Tool for JobTool {
         Box::pin(async move {
             let given = |key: &str| arguments.get(key).filter(|value| !value.is_null());
             let Some(id) = given("id") else {
-                return Ok(Answer::Complete(list(&self.0.all_of(&context.caller))));
+                return Ok(Answer::Complete(list(&self.jobs.all_of(&context.caller))));
             };
-            let found = id.as_str().and_then(|id| self.0.find(&context.caller, id));
-            let Some(job) = found else {
-                return Ok(Answer::Complete(unknown(id)));
+            let since = given("since").and_then(Value::as_u64).unwrap_or(0);
+            let name = id.as_str().unwrap_or_default();
+            let Some(job) = self.jobs.find(&context.caller, name) else {
+                let recorded = recorded(&self.service, &context.caller, name, since).await;
+                let told = recorded.map(|(_, told)| told);
+                return Ok(Answer::Complete(told.unwrap_or_else(|| unknown(id))));
             };
             if given("cancel") == Some(&true.into()) {
                 job.cancel();
@@ -60,7 +67,6 @@ impl Tool for JobTool {
             let seconds = given("wait").and_then(Value::as_f64).unwrap_or(0.0);
             let wait = Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST_WAIT);
             job.wait(wait.min(LONGEST_WAIT)).await;
-            let since = given("since").and_then(Value::as_u64).unwrap_or(0);
             Ok(Answer::Complete(match job.answer() {
                 Some(answer) => answer.clone(),
                 None => running(&job, since),
@@ -110,14 +116,13 @@ fn list(jobs: &[Arc<Job<Rendered>>]) -> Rendered {
 
 fn unknown(id: &Value) -> Rendered {
     let shown: String = id.to_string().chars().take(60).collect();
-    let message =
-        format!("there is no job {shown}: it may have ended long ago, or with the server");
+    let message = format!("there is no job {shown}: it may have ended long ago");
     let facts =
         json!({ "status": "rejected", "error": { "kind": "invalid_request", "message": message } });
     result(message.clone(), facts, true)
 }
 
-fn result(text: String, facts: Value, is_error: bool) -> Rendered {
+pub fn result(text: String, facts: Value, is_error: bool) -> Rendered {
     Map::from_iter([
         (
             "content".to_owned(),

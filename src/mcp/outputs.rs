@@ -30,7 +30,7 @@ impl Resource for Outputs {
             "uriTemplate": "run://{id}/{+name}{?offset,length,lines}",
             "name": "output",
             "title": "Output of a run",
-            "description": "What a run printed and left: name is stdout, stderr, files/PATH or display/NUMBER. \
+            "description": "What a run printed and left: name is stdout, stderr, files/PATH, display/NUMBER, or lock for the packages it had. \
                 Ranges: ?offset=BYTES&length=BYTES, or ?lines=FIRST-LAST counted from 1.",
         })
     }
@@ -41,7 +41,7 @@ impl Resource for Outputs {
         let (address, _) = split(uri);
         let shape = |(run, name): (&str, String)| {
             run.bytes().all(|byte| byte.is_ascii_alphanumeric())
-                && (["stdout", "stderr"].contains(&name.as_str())
+                && (["stdout", "stderr", "lock"].contains(&name.as_str())
                     || ["files/", "display/"].iter().any(|it| name.starts_with(it)))
         };
         uri.len() < LONGEST && parse_address(address).is_some_and(shape)

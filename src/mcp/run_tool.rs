@@ -40,7 +40,13 @@ async fn attached(
 ) -> Ran {
     let caller = context.caller.clone();
     let cancelled = log.clone().cancelled();
-    let run = RunContext::new(caller, Progress { context, log }).stdin(params.stdin);
+    let observer = Progress {
+        context,
+        log: log.clone(),
+    };
+    let run = RunContext::new(caller, observer)
+        .stdin(params.stdin)
+        .log(log);
     service.run(params.request, run.until(cancelled)).await
 }
 
@@ -125,7 +131,10 @@ impl Tool for RunTool {
                 biased;
                 answer = &mut run => answer,
                 () = tokio::time::sleep(patience) => match self.jobs.has_room(caller) {
-                    true => running(&self.jobs.adopt(caller, log, run), 0),
+                    true => {
+                        service.follow(&log);
+                        running(&self.jobs.adopt(caller, log, run), 0)
+                    }
                     false => run.await,
                 },
             }))

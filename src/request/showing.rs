@@ -1,7 +1,10 @@
 //! What a caller wants to see of a program beside what it prints.
 
+use serde::{Deserialize, Serialize};
+
 /// Which of the things that a program shows are wanted. A program that shows nothing is the same with each of them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Showing {
     #[default]
     Nothing,

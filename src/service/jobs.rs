@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, watch};
 
+use super::recording::Facts;
 use crate::caller::Caller;
 use crate::random::random_name;
 use crate::run::{OutputEvent, Stream};
@@ -65,7 +66,7 @@ impl<T: Send + Sync + 'static> Jobs<T> {
     ) -> Arc<Job<T>> {
         log.is_detached.store(true, Ordering::Relaxed);
         let job = Arc::new(Job {
-            id: random_name(),
+            id: log.id.clone(),
             caller: caller.clone(),
             started: log.started,
             log,
@@ -128,6 +129,16 @@ impl<T> Job<T> {
         self.ended.get().map(|(_, answer)| answer)
     }
 
+    /// When it ended, if it has.
+    pub fn ended_at(&self) -> Option<Instant> {
+        self.ended.get().map(|(since, _)| *since)
+    }
+
+    /// Waits for its end.
+    pub async fn ended(&self) {
+        let _ = self.over.subscribe().wait_for(|over| *over).await;
+    }
+
     /// Waits for its end, so long at most.
     pub async fn wait(&self, most: Duration) {
         let mut over = self.over.subscribe();
@@ -142,10 +153,13 @@ impl<T> Job<T> {
 
 /// What a run has printed lately, for whoever asks while it goes on, and whether it is to be ended.
 pub struct JobLog {
+    /// Under which the run is found, while it goes on and later.
+    pub id: String,
     started: Instant,
     newest: Mutex<Newest>,
     cancelled: Notify,
     is_detached: AtomicBool,
+    noted: OnceLock<Arc<Facts>>,
 }
 
 #[derive(Default)]
@@ -158,10 +172,12 @@ struct Newest {
 impl Default for JobLog {
     fn default() -> Self {
         Self {
+            id: random_name(),
             started: Instant::now(),
             newest: Mutex::default(),
             cancelled: Notify::new(),
             is_detached: AtomicBool::new(false),
+            noted: OnceLock::new(),
         }
     }
 }
@@ -187,6 +203,15 @@ impl JobLog {
         let passed = offset.saturating_sub(first).min(newest.bytes.len() as u64);
         let bytes = newest.bytes.iter().skip(passed as usize).copied();
         (bytes.collect(), newest.total)
+    }
+
+    /// What is recorded of its request.
+    pub(super) fn noted(&self) -> Option<&Arc<Facts>> {
+        self.noted.get()
+    }
+
+    pub(super) fn note(&self, facts: Arc<Facts>) {
+        let _ = self.noted.set(facts);
     }
 
     /// Whether its request has been answered.

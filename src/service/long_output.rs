@@ -11,7 +11,6 @@ use super::Service;
 use super::settings::Budget;
 use crate::caller::Caller;
 use crate::engine::RunResult;
-use crate::random::random_name;
 use crate::run::{Captured, OutputEvent, Stream};
 use crate::spool::{Spool, Spooled};
 use crate::store::address;
@@ -108,16 +107,15 @@ impl Service {
     /// Stores what a run left and showed; the name and the address of each that could be.
     pub(super) fn store_contents(
         &self,
-        caller: &Caller,
+        (caller, run): (&Caller, &str),
         contents: Vec<(String, Spooled)>,
     ) -> Vec<(String, String)> {
         if contents.is_empty() {
             return Vec::new();
         }
-        let run = random_name();
         let store = |(name, bytes): (String, Spooled)| {
-            let is_stored = self.store.of(caller).insert(&run, &name, bytes);
-            let address = is_stored.then(|| address(&run, &name))?;
+            let is_stored = self.store.of(caller).insert(run, &name, bytes);
+            let address = is_stored.then(|| address(run, &name))?;
             Some((name, address))
         };
         self.expire_later();
@@ -127,11 +125,10 @@ impl Service {
     /// Stores the streams whose text is over its budget.
     pub(super) fn store_long(
         &self,
-        caller: &Caller,
+        (caller, run): (&Caller, &str),
         [stdout, stderr]: [&str; 2],
         candidates: Vec<Candidate>,
     ) -> Vec<LongStream> {
-        let run = random_name();
         let store = |Candidate {
                          name,
                          budget,
@@ -144,11 +141,11 @@ impl Service {
             // Nothing to store if all of it fits.
             text.chars().nth(budget)?;
             let bytes = whole.as_ref().map_or(text.len() as u64, Spooled::len);
-            let is_stored = whole.is_ok_and(|whole| self.store_output(caller, &run, name, whole));
+            let is_stored = whole.is_ok_and(|whole| self.store_output(caller, run, name, whole));
             Some(LongStream {
                 name,
                 bytes,
-                stored: is_stored.then(|| address(&run, name)),
+                stored: is_stored.then(|| address(run, name)),
             })
         };
         candidates.into_iter().filter_map(store).collect()
@@ -179,7 +176,7 @@ mod tests {
             whole: whole(text.as_bytes()),
         });
         let (owner, other) = (Caller::token(), Caller::local());
-        let long = service.store_long(&owner, [&stdout, &stderr], candidates.collect());
+        let long = service.store_long((&owner, "r"), [&stdout, &stderr], candidates.collect());
         let [stream] = &long[..] else {
             panic!("{long:?}");
         };

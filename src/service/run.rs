@@ -7,9 +7,11 @@ use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::Service;
+use super::jobs::JobLog;
 use super::long_output::{LongStream, Recorder};
 use super::observer::{HEARTBEAT, Observer, Output};
 use super::queue::{QueueFull, Turn};
+use super::recording::Recording;
 use crate::caller::Caller;
 use crate::display;
 use crate::engine::{Rejected, RunResult, StartError};
@@ -29,6 +31,8 @@ pub struct RunContext<O, S = Pending<()>> {
     /// What the program reads.
     pub stdin: Stdin,
     pub observer: O,
+    /// Where it is followed by who asks for it later.
+    pub log: Option<Arc<JobLog>>,
     /// Ends the program when it ends.
     pub stop: S,
 }
@@ -40,6 +44,7 @@ impl<O> RunContext<O> {
             caller,
             stdin: Stdin::Empty,
             observer,
+            log: None,
             stop: pending(),
         }
     }
@@ -48,11 +53,19 @@ impl<O> RunContext<O> {
         Self { stdin, ..self }
     }
 
+    pub fn log(self, log: Arc<JobLog>) -> Self {
+        Self {
+            log: Some(log),
+            ..self
+        }
+    }
+
     pub fn until<S: Future<Output = ()>>(self, stop: S) -> RunContext<O, S> {
         RunContext {
             caller: self.caller,
             stdin: self.stdin,
             observer: self.observer,
+            log: self.log,
             stop,
         }
     }
@@ -61,6 +74,8 @@ impl<O> RunContext<O> {
 /// A run that has ended, or was refused.
 #[derive(Debug)]
 pub struct Ran<H = ()> {
+    /// Under which its record is found; empty if it never came so far.
+    pub id: String,
     /// Each surface puts its hints into its own words.
     pub output: Unworded,
     /// What the observer made of the output.
@@ -87,6 +102,7 @@ impl<H: Default> Ran<H> {
 impl<H: Default> From<Unworded> for Ran<H> {
     fn from(output: Unworded) -> Self {
         Self {
+            id: String::new(),
             output,
             heard: H::default(),
             long: Vec::new(),
@@ -103,9 +119,25 @@ impl Service {
         request: RunRequest,
         context: RunContext<O, impl Future<Output = ()>>,
     ) -> Ran<O::Heard> {
-        if let Some(name) = request.session().cloned() {
-            return Box::pin(self.run_in_session(&name, request, context)).await;
-        }
+        let mut recording = Recording::begin(self, &request, &context);
+        let mut ran = match request.session().cloned() {
+            Some(name) => {
+                let call = self.run_in_session(&name, request, context, &mut recording);
+                Box::pin(call).await
+            }
+            None => self.run_alone(request, context, &mut recording).await,
+        };
+        ran.id.clone_from(&recording.id);
+        recording.end(&ran.output);
+        ran
+    }
+
+    async fn run_alone<O: Observer>(
+        self: &Arc<Self>,
+        request: RunRequest,
+        context: RunContext<O, impl Future<Output = ()>>,
+        recording: &mut Recording,
+    ) -> Ran<O::Heard> {
         let turn = match self.wait_for_turn(&context.caller, &context.observer).await {
             Ok(turn) => turn,
             Err(full) => return Ran::busy(full),
@@ -117,6 +149,8 @@ impl Service {
                 return RunOutput::of_rejected(&rejected, message).into();
             }
         };
+        let plan = Arc::new(plan);
+        recording.planned(&plan);
         let stores = context.observer.wants_long_output_stored();
         let recorder = stores.then(Recorder::new);
         let run = self.execute(&plan, context, recorder.clone());
@@ -130,12 +164,14 @@ impl Service {
                 if stores {
                     self.draw(&mut result).await;
                 }
-                self.output_of(&plan, result, &turn.caller)
+                self.output_of(&plan, result, (&turn.caller, &recording.id))
             }
             Err(error) => RunOutput::of_start_error(&plan, &error),
         };
+        let owner = (&turn.caller, &*recording.id);
         Ran {
-            long: self.store_long(&turn.caller, [output.stdout(), output.stderr()], candidates),
+            id: String::new(),
+            long: self.store_long(owner, [output.stdout(), output.stderr()], candidates),
             output: output.with_version(version),
             heard,
         }
@@ -153,12 +189,12 @@ impl Service {
         &self,
         plan: &RunPlan,
         mut result: RunResult,
-        caller: &Caller,
+        owner: (&Caller, &str),
     ) -> Unworded {
         let mut contents = result.changes.take_contents();
         let output = RunOutput::of_result(plan, result);
         contents.extend(output.shown_contents());
-        output.with_stored(&self.store_contents(caller, contents))
+        output.with_stored(&self.store_contents(owner, contents))
     }
 
     /// Runs a plan at once, until it ends or is stopped: for a process that runs one program.

@@ -12,6 +12,7 @@ use crate::cell::Requirement;
 use crate::config::{Config, ConfigError};
 use crate::engine::{Engine, Trust};
 use crate::language::{Surroundings, Tiers};
+use crate::records::Keeping;
 use crate::request::Network;
 use crate::store::Retention;
 use crate::upstream::{Called, Functions, Tool};
@@ -34,6 +35,8 @@ pub struct Settings {
     pub answer_within: Duration,
     /// How long output that is over the budget is stored, and how much of it.
     pub retention: Retention,
+    /// Where runs are recorded; none: nowhere.
+    pub records: Option<Keeping>,
     /// What a call may ask to reach, if not what the configuration says.
     pub network: Option<Network>,
     /// Where packages are stored, if not where the configuration says.
@@ -88,6 +91,7 @@ impl Settings {
             // Common clients give up after 60 s.
             answer_within: Duration::from_secs(50),
             retention: Retention::default(),
+            records: None,
             network: None,
             packages: None,
             functions: Vec::new(),

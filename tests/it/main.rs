@@ -29,6 +29,7 @@ mod packages;
 mod proof;
 mod raw;
 mod readme;
+mod records;
 mod report;
 mod run;
 mod runtimes;

@@ -107,6 +107,9 @@ pub struct Arguments {
     /// Print the result as JSON when the program has ended, instead of its output as it comes
     #[arg(long)]
     pub json: bool,
+    /// Do not record this run: `hotcell logs` will not show it
+    #[arg(long)]
+    pub no_record: bool,
     /// Print what would be run, as JSON, and run nothing
     #[arg(long)]
     pub plan: bool,

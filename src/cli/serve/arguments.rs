@@ -80,6 +80,9 @@ pub struct Arguments {
     /// Show this folder to every program at /work, to be read; with :rw also to be written
     #[arg(long, value_name = "DIR[:rw]")]
     workspace: Option<String>,
+    /// Record nothing of what is run (docs/records.md)
+    #[arg(long)]
+    pub no_record: bool,
     /// End a session that has had no call for this time [default: 30m]
     #[arg(long, value_name = "TIME")]
     session_idle: Option<String>,

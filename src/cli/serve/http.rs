@@ -11,6 +11,7 @@ use serde_json::json;
 use super::Arguments;
 use crate::cli::{BAD_INPUT, OUR_FAILURE, print_error, print_note};
 use crate::http::{Listener, Names, Settings, Token, TokenError};
+use crate::language::Surroundings;
 use crate::mcp::Server;
 
 /// Where a token may come from beside a file.
@@ -89,23 +90,13 @@ fn find_token(arguments: &Arguments) -> Result<(Token, Origin), TokenError> {
     if let Ok(token) = std::env::var(VARIABLE) {
         return Ok((Token::parse(&token)?, Origin::Variable));
     }
-    match state_folder() {
+    match Surroundings::from_env().state {
         Some(folder) => {
             let file = folder.join("token");
             Ok((Token::at(&file)?, Origin::File(file)))
         }
         None => Ok((Token::random(), Origin::Memory)),
     }
-}
-
-fn state_folder() -> Option<PathBuf> {
-    let named = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
-    let home = || Some(std::env::home_dir()?.join(".local/state"));
-    named
-        .filter(|path| path.is_absolute())
-        .or_else(home)
-        .filter(|path| path.is_absolute())
-        .map(|path| path.join("hotcell"))
 }
 
 /// Says on standard error how a client gets here.

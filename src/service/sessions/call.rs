@@ -91,6 +91,7 @@ impl Service {
             Some(_) => plan.into_call(number),
             None => plan,
         }));
+        recording.planned(&plan);
         let stores = context.observer.wants_long_output_stored();
         let recorder = stores.then(Recorder::new);
         let (events, output) = Output::new(recorder.clone());
