@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{call_with, names, note, serve};
+use super::{call_with, names, note, serve, sessions};
 use crate::mcp::client::Client;
 use crate::support::{anyone, everyone, has};
 
@@ -272,5 +272,60 @@ fn a_file_that_a_smaller_sandbox_has_no_room_for_is_not_lost() {
         }
         let read = "import os\nprint(os.path.getsize('large') >> 20, open('small').read())";
         assert_eq!(prints(&mut client, "python", read), "60 smaller yet\n");
+    }
+}
+
+#[test]
+fn copies_of_a_session_have_what_other_languages_left_and_go_back_for_all_of_them() {
+    for hotcell in everyone() {
+        let mut client = serve(&hotcell, &[]);
+        let act = |client: &mut Client, arguments: Value| {
+            let done = sessions(client, arguments);
+            assert_eq!(done.get("error"), None, "{}: {done}", hotcell.name);
+        };
+        prints(
+            &mut client,
+            "python",
+            "from hotcell import vars\nx = 1\nvars['v'] = 'a'",
+        );
+        prints(&mut client, "bash", "echo one > f");
+        act(
+            &mut client,
+            json!({ "action": "fork", "name": "s", "to": "t" }),
+        );
+        let other = json!({ "session": "t", "language": "python", "code": "print(x, open('f').read(), vars['v'])\nvars['v'] = 'b'\nopen('f', 'w').write('other')" });
+        assert_eq!(call_with(&mut client, other)["stdout"], "1 one\n a\n");
+        // Whose turn it was last in the sandbox of both makes no difference.
+        assert_eq!(
+            prints(&mut client, "bash", "cat f; hotcell_var get v"),
+            "one\na\n"
+        );
+        assert_eq!(
+            prints(&mut client, "lua", "print(io.open('f'):read())"),
+            "one\n"
+        );
+        act(
+            &mut client,
+            json!({ "action": "checkpoint", "name": "s", "to": "c" }),
+        );
+        prints(&mut client, "bash", "echo two > f; hotcell_var set v c");
+        act(
+            &mut client,
+            json!({ "action": "restore", "name": "s", "to": "c" }),
+        );
+        assert_eq!(
+            prints(&mut client, "bash", "cat f; hotcell_var get v"),
+            "one\na\n"
+        );
+        act(&mut client, json!({ "action": "checkpoint", "name": "s" }));
+        prints(&mut client, "bash", "echo three > f");
+        act(&mut client, json!({ "action": "undo", "name": "s" }));
+        assert_eq!(
+            prints(&mut client, "python", "print(open('f').read(), x)"),
+            "one\n 1\n"
+        );
+        let other =
+            json!({ "session": "t", "language": "bash", "code": "cat f; hotcell_var get v" });
+        assert_eq!(call_with(&mut client, other)["stdout"], "otherb\n");
     }
 }
