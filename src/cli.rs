@@ -1,16 +1,21 @@
 //! The command line: reads arguments, calls the service, prints what comes of it.
 
 mod doctor;
+mod heard;
 mod languages;
+mod notebook;
 mod packages;
+mod repl;
 mod run;
 mod serve;
 mod servers;
+mod session;
 mod signals;
 
 use std::error::Error;
 use std::io::{IsTerminal, Write};
 use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -18,6 +23,7 @@ use clap::{Parser, Subcommand};
 use crate::cell::Requirement;
 use crate::engine::Engine;
 use crate::hint::{Hint, Surface};
+use crate::output::{BAD_INPUT, OUR_FAILURE};
 
 /// Run untrusted code in a sandbox
 #[derive(Parser)]
@@ -36,6 +42,8 @@ struct Arguments {
 enum Command {
     /// Run a program in a sandbox
     Run(Box<run::Arguments>),
+    /// Run code piece by piece in one sandbox, at a terminal or from standard input
+    Repl(Box<repl::Arguments>),
     /// Run programs for MCP clients, over standard input and output or over HTTP
     Serve(Box<serve::Arguments>),
     /// List the languages and which of them can run on this machine, or fetch a runtime
@@ -65,6 +73,7 @@ pub fn main_with(engine: Option<Engine>) -> ExitCode {
     }));
     let work = move || match Arguments::parse().command {
         Command::Run(arguments) => run::main(&arguments, engine),
+        Command::Repl(arguments) => repl::main(&arguments),
         Command::Serve(arguments) => serve::main(&arguments),
         Command::Languages(arguments) => languages::main(&arguments),
         Command::Packages(arguments) => packages::main(&arguments),
@@ -98,11 +107,6 @@ impl RequirementArguments {
 /// What to do when we cannot even start.
 const LOW_LIMITS: &str = "Raise the limits on open files and processes (`ulimit -n`, `ulimit -u`) if they are low; else report this.";
 
-/// What to exit with for arguments that cannot be used.
-const BAD_INPUT: u8 = 2;
-/// What to exit with when hotcell itself could not do its part.
-const OUR_FAILURE: u8 = 125;
-
 /// A runtime of one thread; without one, what to exit with.
 fn single_thread() -> Result<tokio::runtime::Runtime, ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -116,6 +120,17 @@ fn cannot_start(error: &std::io::Error) -> ExitCode {
     OUR_FAILURE.into()
 }
 
+/// Where this user's state is kept, if there is a place for it.
+fn state_folder() -> Option<PathBuf> {
+    let named = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+    let home = || Some(std::env::home_dir()?.join(".local/state"));
+    named
+        .filter(|path| path.is_absolute())
+        .or_else(home)
+        .filter(|path| path.is_absolute())
+        .map(|path| path.join("hotcell"))
+}
+
 /// An error and its causes, in one line.
 fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
@@ -125,6 +140,12 @@ fn with_causes(error: &dyn Error) -> String {
         cause = error.source();
     }
     text
+}
+
+fn print_json(value: &impl serde::Serialize) {
+    if let Ok(text) = serde_json::to_string_pretty(value) {
+        let _ = writeln!(std::io::stdout().lock(), "{text}");
+    }
 }
 
 /// Shows on a terminal how far something is, in the place of what was shown before.

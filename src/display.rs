@@ -35,6 +35,8 @@ const LARGEST_VALUE: usize = 256 << 10;
 pub struct Shown {
     /// JSON, or text.
     pub value: Option<Value>,
+    /// The same as a page, if it has one.
+    pub page: Option<String>,
     pub displays: Vec<Displayed>,
     /// Pictures that it saved in its workspace, if it showed none.
     pub saved: Vec<Displayed>,
@@ -77,6 +79,7 @@ impl Shown {
             let name = path.as_str().rsplit('/').next().unwrap_or_default();
             match name.split_once('.') {
                 Some(("value", "json" | "txt")) => shown.value = value(name, &bytes),
+                Some(("value", "html")) => shown.page = page(&bytes),
                 Some((number, extension)) if is_number(number) => {
                     numbered.push((number.to_owned(), extension.to_owned(), bytes));
                 }
@@ -178,6 +181,12 @@ fn value(name: &str, bytes: &[u8]) -> Option<Value> {
     let is_json = name.ends_with(".json") && bytes.len() <= LONGEST * 4;
     let found = is_json.then(json).flatten();
     found.or_else(|| Some(Value::String(shortened(bytes))))
+}
+
+/// A value as a page, if it is not too long for one.
+fn page(bytes: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    (text.len() <= LARGEST_VALUE).then(|| text.to_owned())
 }
 
 /// The text of some bytes, as much of it as an answer holds.

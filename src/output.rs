@@ -26,6 +26,11 @@ use crate::spool::{Spool, Spooled};
 
 pub use verdict::Verdict;
 
+/// What `hotcell run` exits with if nothing could be run as it was asked for.
+pub const BAD_INPUT: u8 = 2;
+/// What it exits with when hotcell itself could not do its part.
+pub const OUR_FAILURE: u8 = 125;
+
 /// How a run ended, in one stable word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -66,6 +71,12 @@ pub struct RunOutput {
     /// What its last expression came to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
+    /// The same as a page, for surfaces that can show one.
+    #[serde(skip)]
+    pub page: Option<String>,
+    /// What `hotcell run` exits with.
+    #[serde(skip)]
+    pub shell_code: u8,
     /// What it showed, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub displays: Vec<Displayed>,
@@ -321,6 +332,11 @@ impl RunOutput {
             session: None,
             image: None,
             value: None,
+            page: None,
+            shell_code: match status {
+                Status::Rejected => BAD_INPUT,
+                _ => OUR_FAILURE,
+            },
             displays: Vec::new(),
             saved: Vec::new(),
             truncated: BTreeMap::new(),

@@ -16,9 +16,13 @@ use crate::plan::RunPlan;
 use crate::request::{InputFile, Network};
 use crate::run::{Call, Life, Session, Stdin, Surface};
 
-/// What an expression came to: JSON if it is that, else text.
-fn value(text: String) -> Value {
-    serde_json::from_str(&text).unwrap_or(Value::String(text))
+/// What an expression came to: JSON if it is that and nobody wants the text, else text.
+fn value(text: String, plan: &RunPlan) -> Value {
+    let json = match plan.at_prompt {
+        true => None,
+        false => serde_json::from_str(&text).ok(),
+    };
+    json.unwrap_or(Value::String(text))
 }
 
 /// A session with what was granted to its first call, which holds for all of them.
@@ -89,7 +93,9 @@ impl Engine {
         let (prelude, files) = match live {
             None => {
                 *live = Some(self.open(plan, &furnished, &surface).await?);
-                Default::default()
+                let session = plan.session.as_ref().filter(|_| plan.at_prompt);
+                let prelude = session.map(|session| session.prompt.clone());
+                (prelude.unwrap_or_default(), Vec::new())
             }
             Some(live) => live.add_packages(plan, &furnished)?,
         };
@@ -111,7 +117,7 @@ impl Engine {
         };
         let mut called = session.session.call(call, cancelled).await?;
         let mut shown = Shown::read(called.ended.shown.take());
-        shown.value = called.value.map(value);
+        shown.value = called.value.map(|text| value(text, plan));
         let result = RunResult {
             network: session.report(),
             packages: furnished.packages,

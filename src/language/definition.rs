@@ -25,7 +25,7 @@ pub use compile::{Compile, Problem};
 pub use display::{Display, Wants};
 pub use packages::{Ecosystem, Installer, Packages};
 pub use rule::Rule;
-pub use session::{Session, Worker};
+pub use session::{Magic, Session, Worker};
 pub use way::{Piece, Way, Word};
 
 /// What is known about a language; `languages/README.md` explains the fields.

@@ -63,6 +63,8 @@ impl RunOutput {
             },
             network: result.network,
             value: result.shown.value,
+            page: result.shown.page,
+            shell_code: verdict.shell_code,
             displays,
             saved: result.shown.saved,
             isolation: Some(result.isolation),

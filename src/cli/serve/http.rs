@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::Arguments;
-use crate::cli::{BAD_INPUT, OUR_FAILURE, print_error, print_note};
+use crate::cli::{BAD_INPUT, OUR_FAILURE, print_error, print_note, state_folder};
 use crate::http::{Listener, Names, Settings, Token, TokenError};
 use crate::mcp::Server;
 
@@ -96,16 +96,6 @@ fn find_token(arguments: &Arguments) -> Result<(Token, Origin), TokenError> {
         }
         None => Ok((Token::random(), Origin::Memory)),
     }
-}
-
-fn state_folder() -> Option<PathBuf> {
-    let named = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
-    let home = || Some(std::env::home_dir()?.join(".local/state"));
-    named
-        .filter(|path| path.is_absolute())
-        .or_else(home)
-        .filter(|path| path.is_absolute())
-        .map(|path| path.join("hotcell"))
 }
 
 /// Says on standard error how a client gets here.
