@@ -5,6 +5,7 @@
 //! drawn or made smaller is sent into a cell of its own ([`draw`]).
 
 mod draw;
+mod page;
 mod picture;
 
 use serde::Serialize;
@@ -50,7 +51,7 @@ pub struct Displayed {
     #[serde(rename = "type")]
     pub kind: Kind,
     pub bytes: usize,
-    /// What it says, if it is text.
+    /// What it says, if it is text or a page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Where it can be read, if it is stored.
@@ -120,7 +121,10 @@ impl Displayed {
         }
         let kind = Kind::of(extension, &data)?;
         let is_short = kind == Kind::Html && data.len() <= SHORT_PAGE;
-        let text = (kind.is_text() || is_short).then(|| shortened(&data));
+        let text = match kind {
+            Kind::Html if !is_short => page::words(&String::from_utf8_lossy(&data)),
+            _ => (kind.is_text() || is_short).then(|| shortened(&data)),
+        };
         Some(Self {
             kind,
             bytes: data.len(),
@@ -155,10 +159,10 @@ impl Displayed {
     }
 }
 
-/// A line about what was shown that is no text.
+/// A line about what was shown that is not all in its text.
 pub fn summary(displays: &[Displayed]) -> Option<String> {
     let numbered = displays.iter().enumerate();
-    let others = numbered.filter(|(_, it)| it.text.is_none());
+    let others = numbered.filter(|(_, it)| !it.is_whole_text());
     let word = |(at, it): (usize, &Displayed)| {
         let (number, kind) = (at + 1, it.kind.mime());
         match &it.uri {

@@ -149,7 +149,7 @@ def plotly(figure):
 
 def about_plotly(figure):
     def points(trace):
-        sizes = [len(trace[name]) for name in ('x', 'y', 'z', 'values', 'lat', 'r') if trace[name] is not None] if trace else []
+        sizes = [len(trace[name]) for name in ('x', 'y', 'z', 'values', 'lat', 'r') if name in trace and trace[name] is not None]
         return f' ({max(sizes)} points)' if sizes else ''
 
     def of(trace):

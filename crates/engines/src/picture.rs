@@ -31,7 +31,9 @@ pub fn run(program: &Program) -> Result<u8, Failed> {
             written.map_err(|error| ours(format!("cannot write the picture: {error}")))?;
             return Ok(0);
         }
-        picture = scaled(&picture, 0.7)?;
+        // A picture has about as many bytes as pixels, times something.
+        let by = (bytes as f32 / png.len() as f32).sqrt() * 0.95;
+        picture = scaled(&picture, by.clamp(0.1, 0.9))?;
     }
 }
 

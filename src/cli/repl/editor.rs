@@ -48,6 +48,7 @@ impl Assistant {
         let is_name = |name: &&str| {
             name.len() <= LONGEST_NAME
                 && name.starts_with(word)
+                && name.len() > word.len()
                 && !name.chars().any(char::is_control)
         };
         let said = said.unwrap_or_default();

@@ -124,7 +124,7 @@ impl Pictures {
     pub fn save(&self, output: &RunOutput) -> Vec<String> {
         let printed = output.image.iter();
         let printed = printed.filter_map(|it| Some((Kind::of_picture(it.mime_type)?, &it.data)));
-        let others = output.displays.iter().filter(|it| it.text.is_none());
+        let others = output.displays.iter().filter(|it| !it.is_whole_text());
         let others = others.map(|it: &Displayed| (it.kind, &it.data));
         let line = |(kind, data): (Kind, &Vec<u8>)| match self.write(kind, data) {
             Ok(path) => format!("{} in {}", kind.mime(), path.display()),
