@@ -1,13 +1,17 @@
 //! The command line: reads arguments, calls the service, prints what comes of it.
 
 mod doctor;
+mod heard;
 mod languages;
 mod logs;
+mod notebook;
 mod packages;
+mod repl;
 mod replay;
 mod run;
 mod serve;
 mod servers;
+mod session;
 mod signals;
 
 use std::error::Error;
@@ -20,6 +24,7 @@ use clap::{Parser, Subcommand};
 use crate::cell::Requirement;
 use crate::engine::Engine;
 use crate::hint::{Hint, Surface};
+use crate::output::{BAD_INPUT, OUR_FAILURE};
 
 /// Run untrusted code in a sandbox
 #[derive(Parser)]
@@ -38,6 +43,8 @@ struct Arguments {
 enum Command {
     /// Run a program in a sandbox
     Run(Box<run::Arguments>),
+    /// Run code piece by piece in one sandbox, at a terminal or from standard input
+    Repl(Box<repl::Arguments>),
     /// Run programs for MCP clients, over standard input and output or over HTTP
     Serve(Box<serve::Arguments>),
     /// List the languages and which of them can run on this machine, or fetch a runtime
@@ -71,6 +78,7 @@ pub fn main_with(engine: Option<Engine>) -> ExitCode {
     }));
     let work = move || match Arguments::parse().command {
         Command::Run(arguments) => run::main(&arguments, engine),
+        Command::Repl(arguments) => repl::main(&arguments),
         Command::Serve(arguments) => serve::main(&arguments),
         Command::Languages(arguments) => languages::main(&arguments),
         Command::Packages(arguments) => packages::main(&arguments),
@@ -106,11 +114,6 @@ impl RequirementArguments {
 /// What to do when we cannot even start.
 const LOW_LIMITS: &str = "Raise the limits on open files and processes (`ulimit -n`, `ulimit -u`) if they are low; else report this.";
 
-/// What to exit with for arguments that cannot be used.
-const BAD_INPUT: u8 = 2;
-/// What to exit with when hotcell itself could not do its part.
-const OUR_FAILURE: u8 = 125;
-
 /// A runtime of one thread; without one, what to exit with.
 fn single_thread() -> Result<tokio::runtime::Runtime, ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -133,6 +136,12 @@ fn with_causes(error: &dyn Error) -> String {
         cause = error.source();
     }
     text
+}
+
+fn print_json(value: &impl serde::Serialize) {
+    if let Ok(text) = serde_json::to_string_pretty(value) {
+        let _ = writeln!(std::io::stdout().lock(), "{text}");
+    }
 }
 
 /// Shows on a terminal how far something is, in the place of what was shown before.

@@ -5,6 +5,7 @@
 //! drawn or made smaller is sent into a cell of its own ([`draw`]).
 
 mod draw;
+mod page;
 mod picture;
 
 use serde::Serialize;
@@ -35,6 +36,8 @@ const LARGEST_VALUE: usize = 256 << 10;
 pub struct Shown {
     /// JSON, or text.
     pub value: Option<Value>,
+    /// The same as a page, if it has one.
+    pub page: Option<String>,
     pub displays: Vec<Displayed>,
     /// Pictures that it saved in its workspace, if it showed none.
     pub saved: Vec<Displayed>,
@@ -48,7 +51,7 @@ pub struct Displayed {
     #[serde(rename = "type")]
     pub kind: Kind,
     pub bytes: usize,
-    /// What it says, if it is text.
+    /// What it says, if it is text or a page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Where it can be read, if it is stored.
@@ -91,6 +94,7 @@ impl Shown {
             let name = path.as_str().rsplit('/').next().unwrap_or_default();
             match name.split_once('.') {
                 Some(("value", "json" | "txt")) => shown.value = value(name, &bytes),
+                Some(("value", "html")) => shown.page = page(&bytes),
                 Some((number, extension)) if is_number(number) => {
                     numbered.push((number.to_owned(), extension.to_owned(), bytes));
                 }
@@ -131,7 +135,10 @@ impl Displayed {
         }
         let kind = Kind::of(extension, &data)?;
         let is_short = kind == Kind::Html && data.len() <= SHORT_PAGE;
-        let text = (kind.is_text() || is_short).then(|| shortened(&data));
+        let text = match kind {
+            Kind::Html if !is_short => page::words(&String::from_utf8_lossy(&data)),
+            _ => (kind.is_text() || is_short).then(|| shortened(&data)),
+        };
         Some(Self {
             kind,
             bytes: data.len(),
@@ -166,10 +173,10 @@ impl Displayed {
     }
 }
 
-/// A line about what was shown that is no text.
+/// A line about what was shown that is not all in its text.
 pub fn summary(displays: &[Displayed]) -> Option<String> {
     let numbered = displays.iter().enumerate();
-    let others = numbered.filter(|(_, it)| it.text.is_none());
+    let others = numbered.filter(|(_, it)| !it.is_whole_text());
     let word = |(at, it): (usize, &Displayed)| {
         let (number, kind) = (at + 1, it.kind.mime());
         match &it.uri {
@@ -192,6 +199,12 @@ fn value(name: &str, bytes: &[u8]) -> Option<Value> {
     let is_json = name.ends_with(".json") && bytes.len() <= LONGEST * 4;
     let found = is_json.then(json).flatten();
     found.or_else(|| Some(Value::String(shortened(bytes))))
+}
+
+/// A value as a page, if it is not too long for one.
+fn page(bytes: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    (text.len() <= LARGEST_VALUE).then(|| text.to_owned())
 }
 
 /// The text of some bytes, as much of it as an answer holds.

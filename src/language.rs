@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 pub use definition::{
-    Binding, Compile, Definition, DefinitionError, Display, Ecosystem, Install, Installer,
+    Binding, Compile, Definition, DefinitionError, Display, Ecosystem, Install, Installer, Magic,
     Packages, Piece, Platform, Problem, Rule, Session, Tier, Wants, Warm, Way, Word, Worker,
 };
 pub use detect::{By, Chosen, unfence};

@@ -26,6 +26,11 @@ use crate::spool::{Spool, Spooled};
 
 pub use verdict::Verdict;
 
+/// What `hotcell run` exits with if nothing could be run as it was asked for.
+pub const BAD_INPUT: u8 = 2;
+/// What it exits with when hotcell itself could not do its part.
+pub const OUR_FAILURE: u8 = 125;
+
 /// How a run ended, in one stable word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -69,6 +74,12 @@ pub struct RunOutput {
     /// What its last expression came to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
+    /// The same as a page, for surfaces that can show one.
+    #[serde(skip)]
+    pub page: Option<String>,
+    /// What `hotcell run` exits with.
+    #[serde(skip)]
+    pub shell_code: u8,
     /// What it showed, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub displays: Vec<Displayed>,
@@ -260,6 +271,8 @@ impl Unworded {
                 ..*image
             }),
             value: it.value.clone(),
+            page: None,
+            shell_code: it.shell_code,
             displays: it.displays.iter().map(Displayed::without_data).collect(),
             saved: Vec::new(),
             truncated: it.truncated.clone(),
@@ -370,6 +383,11 @@ impl RunOutput {
             session: None,
             image: None,
             value: None,
+            page: None,
+            shell_code: match status {
+                Status::Rejected => BAD_INPUT,
+                _ => OUR_FAILURE,
+            },
             displays: Vec::new(),
             saved: Vec::new(),
             truncated: BTreeMap::new(),

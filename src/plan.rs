@@ -54,6 +54,8 @@ pub struct RunPlan {
     pub most: Most,
     /// How it runs as a call of a session, if it is one.
     pub session: Option<Session>,
+    /// Whether its value is wanted as the language's own prompt writes it.
+    pub at_prompt: bool,
     /// What the caller should know: limits that were not given as asked, for instance.
     pub notes: Vec<String>,
 }
@@ -231,6 +233,7 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
             None => definition.failure.for_file(&file),
         },
         session,
+        at_prompt: parts.showing == Showing::Prompt,
         most: defaults.most(),
         notes: settled.notes.into_iter().chain(notes).collect(),
     })

@@ -123,8 +123,8 @@
   };
 
   // What we were loaded by is not the program's, nor that of what it starts.
-  for (const name of ['NODE_OPTIONS', 'BUN_OPTIONS']) {
-    const rest = process.env[name]?.replace(/ ?--(require|preload)=\S*\/display\.cjs/, '');
+  for (const name of ['NODE_OPTIONS', 'BUN_OPTIONS', 'HOTCELL_PRELOAD']) {
+    const rest = process.env[name]?.replace(/ ?--(require|preload)=\S*\/display\.cjs|:?[^:]*\/display\.cjs/, '');
     if (rest === '') delete process.env[name];
     else if (rest !== undefined) process.env[name] = rest;
   }

@@ -136,13 +136,32 @@ def image_png(image):
 
 
 def plotly(figure):
+    """A picture if kaleido can draw one, which needs a browser; else a page, and a text about it after that."""
     from importlib.util import find_spec
     if find_spec('kaleido'):
         try:
             return 'png', figure.to_image(format='png')
         except Exception:
             pass
-    return 'html', figure.to_html(include_plotlyjs='cdn')
+    save('html', figure.to_html(include_plotlyjs='cdn'))
+    return 'txt', about_plotly(figure)
+
+
+def about_plotly(figure):
+    def points(trace):
+        sizes = [len(trace[name]) for name in ('x', 'y', 'z', 'values', 'lat', 'r') if name in trace and trace[name] is not None]
+        return f' ({max(sizes)} points)' if sizes else ''
+
+    def of(trace):
+        try:
+            return trace.type + points(trace)
+        except Exception:
+            return trace.type
+    title = figure.layout.title.text
+    traces = [of(trace) for trace in figure.data[:10]]
+    more = ', ...' if len(figure.data) > 10 else ''
+    named = f' "{title[:200]}"' if title else ''
+    return f'plotly figure{named}: {", ".join(traces)}{more}. It is shown as a page; a picture of it needs the package kaleido and a browser for that.'
 
 
 def shows_value(thing):
@@ -157,10 +176,23 @@ def shows_value(thing):
         return False
     if is_image(thing) or family(thing) == 'plotly' and hasattr(thing, 'to_html') or any(hasattr(thing, name) for name in ('_repr_png_', '_repr_svg_')):
         kind, data = rendered(thing)
-        if kind in ('png', 'jpg', 'svg', 'html'):
+        if kind in ('png', 'jpg', 'svg', 'html') or family(thing) == 'plotly':
             save(kind, data)
             return True
     return False
+
+
+def at_prompt(thing):
+    """A last value as Python's own prompt shows it, nothing if it is a picture; one that has a page leaves that too, for notebooks."""
+    if family(thing) != 'builtins' or isinstance(thing, (list, tuple)):
+        if shows_value(thing):
+            return ''
+        page = representation(thing, '_repr_html_')
+        if isinstance(page, str) and len(page) < 1 << 17:
+            os.makedirs(FOLDER, exist_ok=True)
+            with open(FOLDER + 'value.html', 'x', encoding='utf-8', errors='replace') as file:
+                file.write(page)
+    return repr(thing)
 
 
 def open_figures():

@@ -55,7 +55,12 @@
 
     const post = (method, params) => new Promise((done) => inspector.post(method, params, (error, result) => done(error ? {} : result)));
     let given;
-    hidden('$session', { evaluate: (text) => post('Runtime.evaluate', { expression: text, replMode: true, awaitPromise: true, objectGroup: 'call' }), give: (value) => { given = value; } });
+    const declared = () => {
+        let names = [];
+        inspector.post('Runtime.globalLexicalScopeNames', {}, (error, found) => { names = error ? [] : found.names; });
+        return names;
+    };
+    hidden('$session', { get names() { return declared(); }, evaluate: (text) => post('Runtime.evaluate', { expression: text, replMode: true, awaitPromise: true, objectGroup: 'call' }), give: (value) => { given = value; } });
     const session = globalThis.$session;
 
     // The value behind what the inspector says of it.
@@ -93,6 +98,16 @@
         throw result;
     };
 
+    // What a call shows is its own; the script for that is loaded by the first that shows something.
+    const prepare = (text) => {
+        try {
+            for (const name of fs.readdirSync(folder + '/display')) fs.unlinkSync(folder + '/display/' + name);
+            if (text.includes('display(')) require(folder + '/display.cjs');
+        } catch {
+            // Then nothing is shown.
+        }
+    };
+
     let hadInput = false;
     const read = (hasInput) => {
         if (!hasInput && !hadInput) return;
@@ -117,6 +132,7 @@
         const work = async () => {
             try {
                 read(hasInput);
+                prepare(text);
                 let result = await run(text, file);
                 if (result instanceof Promise) result = await result;
                 shown = result === undefined ? '' : util.inspect(result);

@@ -74,6 +74,8 @@ def worker():
     # Scripts that make pictures and values of what a call shows; they are loaded by the first that shows something.
     scripts, folder, loaded, shows = '/workspace/.home/.hotcell/', '/workspace/.home/.hotcell/display/', {}, False
     words = b'matplotlib', b'pyplot', b'pylab', b'seaborn', b'plotly', b'altair', b'PIL', b'IPython', b'display(', b'.plot', b'.hist(', b'.boxplot('
+    # What `prompt` of the language's file sets: values as Python's own prompt shows them.
+    session = {}
     loop = None
     pending = b''
     had_input = False
@@ -159,6 +161,8 @@ def worker():
         if value is None:
             return ''
         try:
+            if session:
+                return script()['library']('display')['at_prompt'](value)
             return script()['form'](value)[1] or ''
         except Exception:
             return repr(value)
@@ -299,7 +303,7 @@ def worker():
         if moved:
             settle()
         if not number:
-            exec(text, {'__name__': 'prelude'})
+            exec(text, {'__name__': 'prelude', 'session': session})
             continue
         if has_input == 2:
             copy(number)

@@ -1,14 +1,18 @@
 //! `hotcell run`: one program, then the end of the process.
 
 mod arguments;
-mod out;
+mod grants;
+pub mod out;
 mod streams;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use super::{BAD_INPUT, OUR_FAILURE, explain, print_error, print_note, single_thread, with_causes};
+use super::{
+    BAD_INPUT, OUR_FAILURE, explain, notebook, print_error, print_json, print_note, single_thread,
+    with_causes,
+};
 use crate::caller::Caller;
 use crate::display;
 use crate::engine::{Engine, Rejected, RunResult, StartError};
@@ -22,9 +26,11 @@ use crate::run::Stdin;
 use crate::service::{Facts, NotedStdin, RunContext, Service, Settings, keeping};
 
 pub use arguments::Arguments;
-use streams::{Printer, Stop, own_stdin};
+pub use grants::Grants;
+use streams::{Printer, own_stdin};
+pub use streams::{Stop, show};
 
-const HERE: hint::Surface = hint::Surface::CommandLine;
+pub const HERE: hint::Surface = hint::Surface::CommandLine;
 
 /// `early` is an engine that starts its first sandbox already.
 pub fn main(arguments: &Arguments, early: Option<Engine>) -> ExitCode {
@@ -37,6 +43,9 @@ pub fn main(arguments: &Arguments, early: Option<Engine>) -> ExitCode {
             ..Settings::for_one_run()
         },
     );
+    if let Some(file) = arguments.notebook() {
+        return notebook::main(arguments, file, service);
+    }
     let Prepared {
         plan,
         has_stdin,
@@ -243,7 +252,7 @@ fn keep(folder: &Path, result: &RunResult) -> Result<(), ExitCode> {
 }
 
 /// What it showed that is text, and the value of its last expression, after all that it printed.
-fn print_shown(output: &RunOutput) {
+pub fn print_shown(output: &RunOutput) {
     let mut stdout = io::stdout().lock();
     let texts = output.displays.iter().filter_map(|it| it.text.as_deref());
     for text in texts {
@@ -254,10 +263,4 @@ fn print_shown(output: &RunOutput) {
         Some(value) => writeln!(stdout, "{value}"),
         None => Ok(()),
     };
-}
-
-fn print_json(value: &impl serde::Serialize) {
-    if let Ok(text) = serde_json::to_string_pretty(value) {
-        let _ = writeln!(io::stdout().lock(), "{text}");
-    }
 }

@@ -20,6 +20,12 @@ pub fn asked_to_end() -> impl Future<Output = ()> {
     }
 }
 
+/// Waits for Ctrl-C alone, which is caught from this call on.
+pub fn interrupted() -> impl Future<Output = ()> {
+    let mut interrupt = signal(SignalKind::interrupt()).ok();
+    async move { received(&mut interrupt).await }
+}
+
 async fn received(signal: &mut Option<Signal>) {
     match signal {
         Some(signal) => drop(signal.recv().await),

@@ -31,7 +31,8 @@ pub fn must_be_drawn(displayed: &Displayed) -> bool {
             let fits = |(width, height): (u32, u32)| width.max(height) <= LONGEST_SIDE;
             displayed.bytes > LARGEST_PICTURE || !png_size(&displayed.data).is_some_and(fits)
         }
-        _ => false,
+        Kind::Jpeg | Kind::Gif | Kind::Webp => displayed.bytes > LARGEST_PICTURE,
+        Kind::Html | Kind::Json | Kind::Text => false,
     }
 }
 

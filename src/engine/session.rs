@@ -20,9 +20,13 @@ use crate::run::{Branch, Call, Life, Session, Stdin, Surface};
 pub use live::LiveSession;
 use live::{Files, Kept};
 
-/// What an expression came to: JSON if it is that, else text.
-fn value(text: String) -> Value {
-    serde_json::from_str(&text).unwrap_or(Value::String(text))
+/// What an expression came to: JSON if it is that and nobody wants the text, else text.
+fn value(text: String, plan: &RunPlan) -> Value {
+    let json = match plan.at_prompt {
+        true => None,
+        false => serde_json::from_str(&text).ok(),
+    };
+    json.unwrap_or(Value::String(text))
 }
 
 /// What a caller should know of files that a call did not have.
@@ -110,7 +114,9 @@ impl Engine {
                 session.kept.push(kept);
                 // Those that it was started with go when the session's come.
                 let files = session.files.iter().flat_map(|_| plan.call_files());
-                (session.kept.len() - 1, String::new(), files.collect())
+                let own = plan.session.as_ref().filter(|_| plan.at_prompt);
+                let prelude = own.map(|own| own.prompt.clone()).unwrap_or_default();
+                (session.kept.len() - 1, prelude, files.collect())
             }
         };
         match session.bring_files(at).await {
@@ -136,7 +142,7 @@ impl Engine {
         let kept = &mut session.kept[at];
         let mut called = kept.session.call(call, cancelled).await?;
         let mut shown = Shown::read(called.ended.shown.take());
-        shown.value = called.value.map(value);
+        shown.value = called.value.map(|text| value(text, plan));
         let result = RunResult {
             network: kept.report(),
             packages: furnished.packages,

@@ -29,7 +29,7 @@ pub use display::{Display, Wants};
 pub use packages::{Ecosystem, Installer, Packages};
 pub use programs::{Install, Platform, Programs, Version};
 pub use rule::Rule;
-pub use session::{Session, Worker};
+pub use session::{Magic, Session, Worker};
 pub use source::Source;
 pub use warm::{Tier, Warm};
 pub use way::{Piece, Way, Word};

@@ -64,6 +64,8 @@ impl RunOutput {
             },
             network: result.network,
             value: result.shown.value,
+            page: result.shown.page,
+            shell_code: verdict.shell_code,
             displays,
             saved: result.shown.saved,
             isolation: Some(result.isolation),

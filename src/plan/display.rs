@@ -19,7 +19,8 @@ pub fn wants<'a>(
     let code = String::from_utf8_lossy(code);
     let wants = Wants {
         display: display.is_mentioned(&code),
-        value: showing == Showing::All && may_have_value(definition, display, &code),
+        value: matches!(showing, Showing::All | Showing::Prompt)
+            && may_have_value(definition, display, &code),
     };
     (wants != Wants::default()).then_some((display, wants))
 }
@@ -46,6 +47,11 @@ pub fn equip(
     if let Some(prestart) = &mut launch.prestart {
         prestart.prelude = format!("{}\n{}", prestart.prelude, fill(&display.prelude));
     }
+    let first = display.scripts.first().map_or("", |script| script.name);
+    let first = format!("/workspace/{FOLDER}/{first}");
+    let preload = runtime.way.preload.iter();
+    let preload = preload.map(|word| word.replace("{binding}", &first));
+    insert_before(&mut launch.argv, program, preload);
     // Other commands start their programs in a way of their own, and find the scripts there.
     if runtime.way.when.is_none() {
         let start = display.start.iter().map(|word| fill(word));

@@ -66,9 +66,10 @@ impl RunPlan {
         }
     }
 
-    /// The files that came with a later call.
+    /// The files that came with a later call. At a prompt they are those of the first, and may have been changed since.
     pub fn call_files(&self) -> Vec<InputFile> {
-        let files = self.launch.files.iter().skip(1);
+        let later = if self.at_prompt { usize::MAX } else { 1 };
+        let files = self.launch.files.iter().skip(later);
         let is_callers = |file: &&InputFile| !file.path.as_str().starts_with(OWN);
         files.filter(is_callers).cloned().collect()
     }

@@ -12,4 +12,6 @@ pub enum Showing {
     Pictures,
     /// The value of its last expression too.
     All,
+    /// The same, with the value as the language's own prompt writes it.
+    Prompt,
 }

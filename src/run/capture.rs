@@ -119,7 +119,7 @@ impl Captured {
         }
     }
 
-    pub(super) fn add(&mut self, mut bytes: &[u8]) {
+    pub fn add(&mut self, mut bytes: &[u8]) {
         self.total += bytes.len() as u64;
         let room = HEAD - self.head.len();
         let (first, rest) = bytes.split_at(room.min(bytes.len()));

@@ -1,6 +1,7 @@
 //! What a program shows beside what it prints: pictures in blocks of their own, and the value of its last expression.
 
 mod hostile;
+mod javascript;
 mod languages;
 mod libraries;
 
@@ -12,7 +13,7 @@ use crate::raw;
 use crate::support::{anyone, has};
 
 /// Programs of Python that make a picture without any library: `png(width, height)`.
-const MAKES_PNG: &str = r#"
+pub const MAKES_PNG: &str = r#"
 import struct, zlib
 def chunk(name, data):
     return struct.pack('>I', len(data)) + name + data + struct.pack('>I', zlib.crc32(name + data))
@@ -320,35 +321,6 @@ print('after')
     );
     assert_eq!(result["structuredContent"]["stdout"], "False\n");
     assert!(result["structuredContent"].get("displays").is_none());
-}
-
-#[test]
-fn javascript_displays_too() {
-    if anyone().is_none() || !has("node") {
-        return;
-    }
-    let mut client = raw::Stdio::open(&[]);
-    let code = "display('<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"9\" height=\"7\"/>', { a: [1] }, new Map(), { 'text/html': '<b>x</b>' });\n\
-        console.log(process.env.NODE_OPTIONS)";
-    let result = run(&mut client, "javascript", code);
-    let facts = &result["structuredContent"];
-    assert_eq!(facts["stdout"], "undefined\n", "{facts}");
-    let kinds: Vec<&str> = facts["displays"]
-        .as_array()
-        .expect("a list")
-        .iter()
-        .map(|it| it["type"].as_str().expect("a type"))
-        .collect();
-    assert_eq!(
-        kinds,
-        [
-            "image/svg+xml",
-            "application/json",
-            "text/plain",
-            "text/html"
-        ]
-    );
-    assert_eq!(size(blocks(&result)[0]), (9, 7));
 }
 
 #[test]

@@ -38,7 +38,7 @@ const MAX_STACK: usize = 16 << 20;
 const UNSETTLED: u8 = 13;
 /// How Rust's side finds the handles of `boot.js`.
 const CONTROL: &str = "__hotcell";
-/// The variable with the script that is loaded before the program, if there is one.
+/// The variable with the scripts that are loaded before the program, with colons between them.
 const PRELOAD: &str = "HOTCELL_PRELOAD";
 
 pub const VERSION: &str = "0.16.2";
@@ -157,20 +157,27 @@ fn in_world(
             .prop(CONTROL, rquickjs::object::Property::from(control.clone()))
             .catch(&ctx)
             .map_err(broken)?;
-        if let Ok(first) = env::var(PRELOAD) {
-            let load: rquickjs::Result<Function> = control.get("preload");
-            let loaded = load
-                .and_then(|load| load.call::<_, ()>((first,)))
-                .catch(&ctx);
-            loaded.map_err(|error| thrown(&control, error, files))?;
-        }
-        work(&World {
+        let world = World {
             ctx: &ctx,
             control: &control,
             files,
             requests: &requests,
-        })
+        };
+        let first = env::var(PRELOAD).unwrap_or_default();
+        for script in first.split(':').filter(|script| !script.is_empty()) {
+            preload(&world, script)?;
+        }
+        work(&world)
     })
+}
+
+/// Loads a script of ours, once.
+fn preload(world: &World<'_, '_>, script: &str) -> Result<(), Failed> {
+    let World { ctx, control, .. } = world;
+    let load: rquickjs::Result<Function> = control.get("preload");
+    let loaded = load.and_then(|load| load.call::<_, ()>((script,)));
+    let loaded = loaded.catch(ctx);
+    loaded.map_err(|error| thrown(control, error, world.files))
 }
 
 /// Turns the event loop until nothing is left to wait for.

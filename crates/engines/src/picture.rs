@@ -1,4 +1,4 @@
-//! A picture for people to look at: SVG is drawn, a PNG that is too large is made smaller. Arguments: the file to write, the longest side
+//! A picture for people to look at: SVG is drawn, others that are too large are made smaller. Arguments: the file to write, the longest side
 //! in pixels, and the most bytes.
 
 use resvg::tiny_skia::{FilterQuality, Pixmap, PixmapPaint, Transform};
@@ -31,25 +31,35 @@ pub fn run(program: &Program) -> Result<u8, Failed> {
             written.map_err(|error| ours(format!("cannot write the picture: {error}")))?;
             return Ok(0);
         }
-        picture = scaled(&picture, 0.7)?;
+        // A picture has about as many bytes as pixels, times something.
+        let by = (bytes as f32 / png.len() as f32).sqrt() * 0.95;
+        picture = scaled(&picture, by.clamp(0.1, 0.9))?;
     }
 }
 
 fn read(program: &Program, side: u32) -> Result<Pixmap, Failed> {
-    if !program.file.ends_with(".png") {
+    if program.file.ends_with(".svg") {
         return svg::draw(program, Some(side));
     }
-    let number = |at: usize| {
-        let bytes = program.source.get(at..at + 4)?.try_into().ok()?;
-        Some(u64::from(u32::from_be_bytes(bytes)))
-    };
-    let pixels = number(16)
-        .zip(number(20))
-        .map(|(width, height)| width * height);
-    if pixels.is_none_or(|pixels| pixels > MOST_PIXELS) {
+    let size = imagesize::blob_size(&program.source).map_err(|error| ours(error.to_string()))?;
+    if (size.width as u64).saturating_mul(size.height as u64) > MOST_PIXELS {
         return Err(ours("it has too many pixels".to_owned()));
     }
-    Pixmap::decode_png(&program.source).map_err(|error| ours(error.to_string()))
+    if program.file.ends_with(".png") {
+        return Pixmap::decode_png(&program.source).map_err(|error| ours(error.to_string()));
+    }
+    // resvg reads the others as parts of an SVG. Twice too large: they are halved better than they are drawn.
+    let (width, height, file) = (size.width, size.height, &program.file);
+    let text = format!(
+        r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"><image href="{file}" width="{width}" height="{height}"/></svg>"#
+    );
+    let picture = Program {
+        file: "picture.svg".to_owned(),
+        source: text.into_bytes(),
+        args: Vec::new(),
+        interrupts: program.interrupts,
+    };
+    svg::draw(&picture, Some(side.saturating_mul(2)))
 }
 
 /// By halves, so that each pixel is made of all that it stands for.

@@ -3,13 +3,10 @@
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
+use super::grants::{Grants, cannot_read};
 use crate::cli::RequirementArguments;
 use crate::language::Registry;
-use crate::request::{
-    Access, AskedLimits, AskedPackages, InputFile, Mount, Network, RequestError, RunRequest,
-    Showing, check_mount, check_variable, parse_count, parse_cpus, parse_duration, parse_mount,
-    parse_size,
-};
+use crate::request::{RequestError, RunRequest, Showing};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -39,71 +36,16 @@ pub struct Arguments {
     code: Option<String>,
     /// The program's language [default: detected from its `#!` line, file name or content]
     #[arg(short, long, value_name = "NAME")]
-    language: Option<String>,
-    /// What runs the program: `embedded`, or a runtime's command such as `node`
-    #[arg(long, value_name = "NAME")]
-    engine: Option<String>,
-    /// Set an environment variable for the program; a name alone passes on the value that it has
-    /// here (repeatable)
-    #[arg(long, value_name = "NAME[=VALUE]")]
-    env: Vec<String>,
-    /// Copy a file or folder into the program's working directory (repeatable)
-    #[arg(long = "file", value_name = "HOST[:SANDBOX]")]
-    files: Vec<String>,
-    /// Install a package first, as in requests or 'numpy<3'; what the program imports is installed
-    /// without it (repeatable)
-    #[arg(long = "package", value_name = "NAME", group = "naming")]
-    packages: Vec<String>,
-    /// Install these packages first: a JSON object of import names and their packages
-    #[arg(short = 'p', long = "packages", value_name = "JSON", group = "naming")]
-    package_map: Option<String>,
-    /// Install exactly the packages of an earlier run, whose `packages.lock` is in this file
-    #[arg(long, value_name = "FILE", group = "naming")]
-    lock: Option<PathBuf>,
-    /// Install no packages
-    #[arg(long, group = "naming")]
-    no_packages: bool,
-    /// Download nothing: use only packages that are installed already
-    #[arg(long)]
-    offline: bool,
-    /// Allow connections to these hosts, as in api.example.com,*.example.org:8443, or to all
-    /// [default: none]
-    #[arg(long, value_name = "HOSTS")]
-    network: Vec<String>,
-    /// Give the program a folder of this machine to read and write, or only to read with :ro
-    /// (repeatable)
-    #[arg(long = "mount", value_name = "HOST:SANDBOX[:ro]")]
-    mounts: Vec<String>,
-    /// The same as --mount, in two flags
-    #[arg(long, value_name = "HOST", hide = true)]
-    nodefs_root: Option<PathBuf>,
-    #[arg(long, value_name = "SANDBOX", hide = true, requires = "nodefs_root")]
-    nodefs_mount: Option<String>,
-    /// End the program after this time, as in 30, 1m, 1500ms [default: 30s]
-    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
-    timeout: Option<String>,
-    /// End the program when its processes together use more memory than this, as in 512m, 1g
-    /// [default: 512m]
-    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
-    memory: Option<String>,
-    /// Let the program have this many processes and threads at a time [default: 128]
-    #[arg(
-        long,
-        value_name = "COUNT",
-        alias = "processes",
-        allow_negative_numbers = true
-    )]
-    pids: Option<String>,
-    /// Let the program use this many processors, as in 0.5 or 2 [default: 1.0]
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
-    cpus: Option<String>,
-    /// End the program when it has printed more than this [default: 256m]
-    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
-    output_limit: Option<String>,
+    pub language: Option<String>,
+    #[command(flatten)]
+    pub grants: Grants,
     /// Write the files that the program leaves in its working directory, new or changed, into
-    /// this folder
+    /// this folder; of a notebook: write it to this folder, file or `-`, and not back
     #[arg(long, value_name = "DIR", conflicts_with = "plan")]
     pub out: Option<PathBuf>,
+    /// Go on with the next cell when one of a notebook fails
+    #[arg(long)]
+    pub allow_errors: bool,
     /// Print the result as JSON when the program has ended, instead of its output as it comes
     #[arg(long)]
     pub json: bool,
@@ -137,27 +79,32 @@ impl Arguments {
             .and_then(Path::to_str)
             .filter(|it| registry.find(it).is_ok());
         let program = self.program(named.is_some())?;
-        let mut request = RunRequest::new(program.code)?
+        let mut request = self
+            .grants
+            .give(program.code)?
             .args(self.arguments.iter().cloned())?
-            .env(self.variables()?)?
-            .files(self.input_files()?)?
-            .packages(self.asked_packages()?)?
-            .offline(self.offline)
-            .limits(self.limits()?)?
-            .mounts(self.mounts()?)?
             .wants_files(self.out.is_some() || self.json)
-            .network(self.network()?)
             .showing(self.showing());
         if let Some(language) = self.language.as_deref().or(named) {
             request = request.language(language);
-        }
-        if let Some(engine) = &self.engine {
-            request = request.engine(engine);
         }
         if let Some(file) = program.file {
             request = request.named(file);
         }
         Ok((request, program.may_read_stdin))
+    }
+
+    /// The file of the program, if that is a notebook.
+    pub fn notebook(&self) -> Option<&Path> {
+        let file = self.program.as_deref().or(self.file.as_deref())?;
+        let is_notebook = file.extension().is_some_and(|it| it == "ipynb");
+        let is_program = self.inline.is_none() && self.code.is_none();
+        Some(file).filter(|_| is_notebook && is_program)
+    }
+
+    /// Whether there are words for the program, which a notebook has no use for.
+    pub fn has_words(&self) -> bool {
+        !self.arguments.is_empty()
     }
 
     /// Who pipes our output wants what the program prints and nothing else.
@@ -207,84 +154,4 @@ impl Arguments {
             }
         }
     }
-
-    fn limits(&self) -> Result<AskedLimits, RequestError> {
-        Ok(AskedLimits {
-            timeout: parse(&self.timeout, parse_duration)?,
-            memory: parse(&self.memory, parse_size)?,
-            tasks: parse(&self.pids, parse_count)?,
-            cpus: parse(&self.cpus, parse_cpus)?,
-            output: parse(&self.output_limit, parse_size)?,
-        })
-    }
-
-    fn input_files(&self) -> Result<Vec<InputFile>, RequestError> {
-        let files = self.files.iter();
-        files.map(|file| InputFile::from_argument(file)).collect()
-    }
-
-    fn variables(&self) -> Result<Vec<(String, String)>, RequestError> {
-        let read = |variable: &String| match variable.split_once('=') {
-            Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
-            None => own_variable(variable),
-        };
-        self.env.iter().map(read).collect()
-    }
-
-    fn network(&self) -> Result<Network, RequestError> {
-        let words = self.network.iter().flat_map(|list| list.split(','));
-        Ok(Network::from_words(words.map(str::trim))?)
-    }
-
-    fn mounts(&self) -> Result<Vec<Mount>, RequestError> {
-        let mounts = self.mounts.iter().map(|mount| parse_mount(mount));
-        let mut mounts = mounts.collect::<Result<Vec<_>, _>>()?;
-        if let Some(root) = &self.nodefs_root {
-            let same = root.to_string_lossy();
-            let path = self.nodefs_mount.as_deref().unwrap_or(&same);
-            mounts.push(check_mount(root, path, Access::Write)?);
-        }
-        Ok(mounts)
-    }
-
-    fn asked_packages(&self) -> Result<AskedPackages, RequestError> {
-        if let Some(lock) = &self.lock {
-            let text = std::fs::read_to_string(lock);
-            let text = text.map_err(|source| cannot_read(lock, source))?;
-            return Ok(AskedPackages::Lock(text));
-        }
-        if let Some(map) = &self.package_map {
-            let read = serde_json::from_str(map).map(AskedPackages::Map);
-            return read.map_err(|_| RequestError::BadNumber {
-                value: map.clone(),
-                expected: "a JSON object of imports and packages",
-                example: "{\"sklearn\": \"scikit-learn\"}",
-            });
-        }
-        Ok(match (self.no_packages, self.packages.is_empty()) {
-            (false, true) => AskedPackages::Detect,
-            _ => AskedPackages::List(self.packages.clone()),
-        })
-    }
-}
-
-fn parse<T>(
-    text: &Option<String>,
-    parse: impl Fn(&str) -> Result<T, RequestError>,
-) -> Result<Option<T>, RequestError> {
-    text.as_deref().map(parse).transpose()
-}
-
-fn cannot_read(path: &Path, source: io::Error) -> RequestError {
-    RequestError::HostFile {
-        path: path.to_owned(),
-        source,
-    }
-}
-
-/// A bare name takes our own value, by explicit wish of the caller.
-fn own_variable(name: &str) -> Result<(String, String), RequestError> {
-    check_variable(name, "")?;
-    let unset = |_| RequestError::Unset(name.to_owned());
-    Ok((name.to_owned(), std::env::var(name).map_err(unset)?))
 }

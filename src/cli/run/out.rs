@@ -7,8 +7,10 @@ use std::path::Path;
 
 use crate::cell::{ChangedFile, replace_file};
 use crate::display::Displayed;
+use crate::output::FileOutput;
 use crate::request::bytes;
 use crate::spool::Spooled;
+use crate::store::{CallerOutputs, parse_address};
 
 /// Writes them below `folder`, which is made if need be; those that are there already are replaced.
 pub fn write(folder: &Path, files: &[ChangedFile]) -> io::Result<()> {
@@ -21,6 +23,31 @@ pub fn write(folder: &Path, files: &[ChangedFile]) -> io::Result<()> {
         let mode = if file.is_executable { 0o755 } else { 0o644 };
         let path = Path::new(file.path.as_str());
         copy(&content.bytes, replace_file(folder.as_fd(), path, mode)?)?;
+    }
+    Ok(())
+}
+
+/// Writes those that a call of a session left, from where they are stored.
+pub fn write_stored(
+    folder: &Path,
+    stored: CallerOutputs<'_>,
+    files: &[FileOutput],
+) -> io::Result<()> {
+    let found = |file: &FileOutput| {
+        let (run, name) = parse_address(file.uri.as_deref()?)?;
+        Some((file.name.clone(), stored.find(run, &name)?))
+    };
+    let found: Vec<_> = files.iter().filter_map(found).collect();
+    if found.is_empty() {
+        return Ok(());
+    }
+    fs::create_dir_all(folder)?;
+    let folder = File::open(folder)?;
+    for (name, bytes) in found {
+        copy(
+            &bytes,
+            replace_file(folder.as_fd(), Path::new(&name), 0o644)?,
+        )?;
     }
     Ok(())
 }

@@ -163,6 +163,14 @@ fn print_slowly(first: OutputEvent, mut output: Output) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes a piece of output, but no picture to a terminal.
+pub fn show(event: &OutputEvent) -> io::Result<()> {
+    match unreadable(event) {
+        Some(_) => Ok(()),
+        None => write(event),
+    }
+}
+
 fn write(event: &OutputEvent) -> io::Result<()> {
     match event.stream {
         Stream::Stdout => write_all(&mut io::stdout().lock(), &event.bytes),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, de};
 
-use super::{Definition, Way};
+use super::{Definition, Rule, Way};
 
 /// `[session]` of a definition.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -25,6 +25,31 @@ pub struct Session {
     /// The folder that the runtime takes the file of a call to be in. Most of them have it written there.
     #[serde(default = "usual_folder")]
     pub folder: String,
+    /// What has the worker show values as the language's own prompt does, if it does not by itself: code for it, not for the program.
+    #[serde(default)]
+    pub prompt: String,
+    /// A call that prints `true` if the text of `{base64}` is the beginning of something and no whole program.
+    #[serde(default)]
+    pub incomplete: String,
+    /// A call that prints the names that begin with the text of `{base64}`, one on a line.
+    #[serde(default)]
+    pub complete: String,
+    /// What notebooks in this language hold that is none of it.
+    pub notebook: Option<Magic>,
+}
+
+/// Lines of a notebook that are for the program that it was written in.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Magic {
+    /// Those that nothing is lost without.
+    pub skip: Rule,
+    /// What stands in their place.
+    pub instead: String,
+    /// All of them. A cell with others cannot be run.
+    pub all: Rule,
+    /// How what a runtime says of a failure begins.
+    pub report: Rule,
 }
 
 fn usual_folder() -> String {

@@ -115,6 +115,58 @@ fn figures_and_pictures_are_shown_once_each_without_a_warning() {
 }
 
 #[test]
+fn pictures_of_other_kinds_are_made_smaller_too() {
+    let Some(mut client) = server() else {
+        return;
+    };
+    let code = "from PIL import Image\nimport os\nnoise = Image.effect_noise((1200, 1000), 90)\n\
+        for name, options in (('a.jpg', {'quality': 95}), ('b.webp', {'lossless': True}), ('c.gif', {})):\n    \
+        noise.convert('RGB').save(name, **options)\n    assert os.path.getsize(name) > 1 << 20, name\n\
+        noise.resize((40, 20)).save('d.jpg')";
+    let result = run(&mut client, code);
+    if result["structuredContent"]["error"]["kind"] == "package" {
+        return skip("no package index");
+    }
+    let blocks = blocks(&result);
+    assert_eq!(blocks.len(), 4, "{}", result["structuredContent"]);
+    for block in &blocks[..3] {
+        let (width, height) = size(block);
+        let is_whole = (10 * width).abs_diff(12 * height) <= 12;
+        assert!(width > 400 && is_whole, "{width} x {height}");
+        assert!(block["data"].as_str().map_or(0, str::len) <= 1_400_000);
+    }
+    // Control: one that fits is as it was.
+    assert_eq!(blocks[3]["mimeType"], "image/jpeg");
+}
+
+#[test]
+fn a_figure_of_plotly_is_a_page_and_says_what_it_is() {
+    let Some(mut client) = server() else {
+        return;
+    };
+    for end in ["fig.show()", "fig", "display(fig)"] {
+        let code = format!(
+            "import plotly.graph_objects as go\nfig = go.Figure(go.Bar(x=[1, 2], y=[3, 5]), layout={{'title': 'Sales'}})\n{end}"
+        );
+        let result = run(&mut client, &code);
+        let facts = &result["structuredContent"];
+        if facts["error"]["kind"] == "package" {
+            return skip("no package index");
+        }
+        assert_eq!(facts["status"], "ok", "{end}: {facts}");
+        let displays = facts["displays"].as_array().expect("a list");
+        assert_eq!(displays.len(), 2, "{end}: {facts}");
+        assert_eq!(displays[0]["type"], "text/html");
+        assert!(displays[0]["uri"].is_string(), "{end}: {facts}");
+        let text = displays[1]["text"].as_str().expect("text");
+        assert!(
+            text.starts_with("plotly figure \"Sales\": bar (2 points)") && text.contains("kaleido"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn tables_are_compact_with_their_shape_and_types() {
     let Some(mut client) = server() else {
         return;

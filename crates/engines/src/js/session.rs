@@ -1,5 +1,6 @@
 //! Calls that share one context, each evaluated as at a prompt.
 
+use std::fs;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,13 +9,17 @@ use rquickjs::context::EvalOptions;
 use rquickjs::{CatchResultExt, Function, Object, Promise, Value};
 
 use super::report::{not_a_program, thrown};
-use super::{Failed, Files, World, in_world, path_of, turn};
+use super::{Failed, Files, World, in_world, path_of, preload, turn};
 use crate::Program;
 use crate::script::{self, Dialect};
 use crate::session::{Done, INTERRUPTED, serve};
 
 /// Of the jobs that promises have left.
 const MOST_LEFT: usize = 10_000;
+
+/// The script with `display`, and the folder of what a call shows, which is that call's alone.
+const DISPLAY: &str = "/workspace/.home/.hotcell/display.cjs";
+const SHOWN: &str = "/workspace/.home/.hotcell/display";
 
 pub fn javascript_session(program: &Program) -> Result<u8, Failed> {
     session(program, Dialect::JavaScript)
@@ -62,6 +67,12 @@ fn attempt(world: &World<'_, '_>, call: &Program) -> Result<Done, Failed> {
         ..
     } = *world;
     let source = call.text()?;
+    for shown in fs::read_dir(SHOWN).into_iter().flatten().flatten() {
+        let _ = fs::remove_file(shown.path());
+    }
+    if source.contains("display(") && Path::new(DISPLAY).exists() {
+        preload(world, DISPLAY)?;
+    }
     // Beside the program's other files, which it names from there.
     let name = Path::new(&call.file).file_name().unwrap_or_default();
     let path = files.main.with_file_name(name);
