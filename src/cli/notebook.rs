@@ -105,7 +105,7 @@ async fn run(
             && let Some(line) = code.lines().find(|line| magic.all.is_in(line))
             && !magic.skip.is_in(line)
         {
-            let line = line.trim();
+            let line = plain(line);
             error.hint = Some(format!(
                 "`{line}` is for Jupyter alone; write it in the notebook's language."
             ));
@@ -152,7 +152,9 @@ fn report(progress: &Progress, document: &Document, to: &Destination, json: bool
         let last = output.stderr.trim_end().lines().last();
         let last = last.filter(|_| output.status == Status::Failed);
         let message = format!("cell {at}: {message}");
-        let message = last.map_or(message.clone(), |last| format!("{message}: {last}"));
+        let message = last.map_or(message.clone(), |last| {
+            format!("{message}: {}", plain(last))
+        });
         print_error(&message, hint);
     } else if let Destination::File(file) | Destination::Back(file) = to {
         let (cells, file) = (progress.cells, file.display());
@@ -162,6 +164,12 @@ fn report(progress: &Progress, document: &Document, to: &Destination, json: bool
         Some((_, ref output)) => output.shell_code.max(1).into(),
         None => code.into(),
     }
+}
+
+/// A line of a notebook or of what it printed, for a terminal.
+fn plain(line: &str) -> String {
+    let line = line.trim().chars().filter(|it| !it.is_control());
+    line.take(300).collect()
 }
 
 /// Prints what the first cell would be run with.

@@ -29,6 +29,11 @@ impl Session {
             .language(language)
             .showing(Showing::Prompt)
             .in_session(SessionName::parse("prompt")?);
+        // What a language of an unknown name is told, planning says.
+        let found = service.engine().registry().find(language).ok();
+        if let Some(own) = found.filter(|own| own.session.is_none()) {
+            return Err(RequestError::NoSessions(own.name.clone()));
+        }
         Ok(Self {
             service: Arc::new(service),
             caller: Caller::local(),

@@ -45,6 +45,9 @@ pub enum RequestError {
     #[error("`{}` is not a name for a session", .0.escape_debug())]
     BadSession(String),
 
+    #[error("{0} has no sessions: its programs cannot be kept between calls")]
+    NoSessions(String),
+
     #[error("there is no variable `{0}` in hotcell's own environment")]
     Unset(String),
 
@@ -72,6 +75,7 @@ impl RequestError {
             Self::Grant(_) => BadGrant::HINT.into(),
             Self::BadMount { .. } => Hint::GiveMount,
             Self::BadSession(_) => "Use 1 to 64 letters, digits, `.`, `_` and `-`.".into(),
+            Self::NoSessions(_) => "Run each program on its own: `hotcell run`.".into(),
             Self::Unset(_) => "Set it, or give its value: `NAME=value`.".into(),
             Self::HostFile { source, .. } => match source.kind() {
                 io::ErrorKind::NotFound => "Check the path.".into(),

@@ -13,7 +13,6 @@ mod source;
 mod texts;
 
 use std::future::Future;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
@@ -62,8 +61,6 @@ pub struct Session {
     next_branch: u32,
     /// Whether its cell was ended.
     is_over: bool,
-    /// What of the files of another cell could not be brought here.
-    left_out: Vec<PathBuf>,
 }
 
 /// One program for a session to run.
@@ -140,7 +137,6 @@ impl Session {
             copies: Vec::new(),
             next_branch: 1,
             is_over: false,
-            left_out: Vec::new(),
         })
     }
 

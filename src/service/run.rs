@@ -155,46 +155,42 @@ impl Service {
         let recorder = stores.then(Recorder::new);
         let run = self.execute(&plan, context, recorder.clone());
         let ((result, heard), version) = tokio::join!(run, self.version(&plan));
-        let candidates = match (&result, &recorder) {
-            (Ok(result), Some(recorder)) => recorder.finish(result, self.settings.budget),
-            _ => Vec::new(),
-        };
-        let output = match result {
-            Ok(mut result) => {
-                if stores {
-                    self.draw(&mut result).await;
-                }
-                self.output_of(&plan, result, (&turn.caller, &recording.id))
-            }
-            Err(error) => RunOutput::of_start_error(&plan, &error),
-        };
         let owner = (&turn.caller, &*recording.id);
+        let (output, long) = self.finish(&plan, result, recorder, owner).await;
         Ran {
             id: String::new(),
-            long: self.store_long(owner, [output.stdout(), output.stderr()], candidates),
+            long,
             output: output.with_version(version),
             heard,
         }
     }
 
-    /// Has the pictures of a result drawn as an answer shows them.
-    pub(super) async fn draw(&self, result: &mut RunResult) {
-        result.shown.add_saved(&result.changes);
-        let provider = self.engine().provider();
-        display::draw(&mut result.shown, provider, self.settings.requirement).await;
-    }
-
-    /// The output of a run, with what it left and showed stored for its caller.
-    pub(super) fn output_of(
+    /// What a run came to, with what it left, showed and printed stored for its caller.
+    pub(super) async fn finish(
         &self,
         plan: &RunPlan,
-        mut result: RunResult,
+        result: Result<RunResult, StartError>,
+        recorder: Option<Recorder>,
         owner: (&Caller, &str),
-    ) -> Unworded {
+    ) -> (Unworded, Vec<LongStream>) {
+        let mut result = match result {
+            Ok(result) => result,
+            Err(error) => return (RunOutput::of_start_error(plan, &error), Vec::new()),
+        };
+        let mut candidates = Vec::new();
+        if let Some(recorder) = recorder {
+            candidates = recorder.finish(&result, self.settings.budget);
+            result.shown.add_saved(&result.changes);
+            let provider = self.engine().provider();
+            display::draw(&mut result.shown, provider, self.settings.requirement).await;
+        }
         let mut contents = result.changes.take_contents();
         let output = RunOutput::of_result(plan, result);
         contents.extend(output.shown_contents());
-        output.with_stored(&self.store_contents(owner, contents))
+        let output = output.with_stored(&self.store_contents(owner, contents));
+        let streams = [output.stdout(), output.stderr()];
+        let long = self.store_long(owner, streams, candidates);
+        (output, long)
     }
 
     /// Runs a plan at once, until it ends or is stopped: for a process that runs one program.

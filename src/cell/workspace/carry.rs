@@ -32,6 +32,8 @@ const VARS: &str = ".home/.hotcell/vars";
 pub struct Carried {
     /// The files that were copied, as they are now.
     pub files: Vec<(CellPath, Version)>,
+    /// What was removed.
+    pub removed: Vec<PathBuf>,
     /// What could not be: too many, too deep, unreadable, or no room for them. Whoever carries the files on leaves these as they are.
     pub left_out: Vec<PathBuf>,
 }
@@ -47,6 +49,7 @@ impl Workspace {
             to: self,
             carried: Carried {
                 files: Vec::new(),
+                removed: Vec::new(),
                 left_out: left_out.cloned().collect(),
             },
             seen: 0,
@@ -107,6 +110,7 @@ impl Carrying<'_> {
         for (name, kind) in &pair.old {
             if new.get(name) != Some(kind) && !self.excepts(&path.join(name)) {
                 let removed = self.to.as_cell(|| remove(&pair.to, name, 0));
+                self.carried.removed.push(path.join(name));
                 self.count(removed, path.join(name));
             }
         }

@@ -88,7 +88,9 @@ impl Document {
         let (kernel, language) = (&metadata["kernelspec"], &metadata["language_info"]);
         let names = [&kernel["language"], &language["name"], &kernel["name"]];
         let names = names.into_iter().filter_map(Value::as_str);
-        names.map(str::to_owned).collect()
+        // SECURITY: one that is not known is shown at a terminal.
+        let is_plain = |name: &&str| name.len() <= 64 && !name.contains(char::is_control);
+        names.filter(is_plain).map(str::to_owned).collect()
     }
 
     pub fn cells(&mut self) -> &mut [Cell] {

@@ -114,7 +114,8 @@ fn take_report(streams: &mut Vec<(Stream, String)>, magic: Option<&Magic>) -> St
 /// The name of an exception and what it says, as far as a report has them: `Name: text` on a line of its own, or `text (Name)`.
 fn named(report: &str) -> Option<(String, String)> {
     let ours = |pattern| Regex::new(pattern).expect("a pattern of ours");
-    let first = ours(r"^(?:Uncaught )?([A-Za-z_][\w.$]*)(?: \[\w+\])?(?:: (.*))?$");
+    let first =
+        ours(r"^(?:Uncaught )?((?:\w+\.)*[A-Z][\w$]*|\w+(?:\.\w+)+)(?: \[\w+\])?(?:: (.*))?$");
     let last = ours(r"^\S+?:\d+:.*?: (.*) \(([A-Z][\w:]*)\)$");
     let mut found = None;
     for line in report.lines() {

@@ -22,8 +22,8 @@ Exit codes:
 #[derive(clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Arguments {
-    /// The program's file, or the name of a language; without it and without --code, the program
-    /// is read from standard input
+    /// The program's file, a notebook (.ipynb), or the name of a language; without it and without
+    /// --code, the program is read from standard input
     file: Option<PathBuf>,
     /// The program itself, after the name of a language
     #[arg(value_name = "CODE", conflicts_with_all = ["code", "program"])]

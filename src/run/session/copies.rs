@@ -4,6 +4,7 @@
 //! at a time, and the cell's limits are for all of them together. SECURITY: the process that a copy calls itself is looked for among the
 //! cell's own, and whatever the worker says, no more comes of it than the end of its own cell.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -46,6 +47,8 @@ pub(super) struct Known {
     /// What is wanted of the files that its calls leave, with those that are known.
     pub wanted: Option<WantedChanges>,
     pub texts: Texts,
+    /// What of the files of another cell could not be brought here.
+    pub left_out: Vec<PathBuf>,
     keeps_undo: bool,
 }
 
@@ -83,6 +86,7 @@ impl Known {
             noted: Noted::default(),
             wanted,
             texts: Texts::default(),
+            left_out: Vec::new(),
             keeps_undo: false,
         }
     }

@@ -1,13 +1,13 @@
 //! The files of a session, which its languages have in turn.
 
 use std::future::pending;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 
 use super::{Call, Life, Session};
-use crate::cell::{CellError, Workspace};
+use crate::cell::{Carried, CellError, Workspace};
 
 /// How long a worker may take to start. Far above what it takes.
 const START: Duration = Duration::from_secs(20);
@@ -18,7 +18,7 @@ impl Session {
         let except = self.known.wanted.iter().flat_map(|wanted| &wanted.except);
         let except = except.map(|path| PathBuf::from(path.as_str()));
         let workspace = self.cell.workspace()?.except(except);
-        Some(workspace.without(self.left_out.iter().cloned()))
+        Some(workspace.without(self.known.left_out.iter().cloned()))
     }
 
     /// Gives it the files of another workspace in place of its own, before the call of this number; how many could not be brought.
@@ -31,15 +31,28 @@ impl Session {
                 return Err(CellError::Lost);
             }
         }
-        self.left_out.clear();
+        self.known.left_out.clear();
         let (own, from) = (self.workspace().ok_or(CellError::Lost)?, from.clone());
         let carried = tokio::task::spawn_blocking(move || own.carry(&from)).await;
-        let carried = carried.map_err(|_| CellError::Lost)?;
-        if let Some(wanted) = &mut self.known.wanted {
-            wanted.known.extend(carried.files);
+        Ok(self.remember(carried.map_err(|_| CellError::Lost)?))
+    }
+
+    /// What was brought is known, and none of the next call's changes.
+    fn remember(&mut self, carried: Carried) -> usize {
+        let known = &mut self.known;
+        if let Some(wanted) = &mut known.wanted {
+            let is_gone = |path: &str| {
+                let mut removed = carried.removed.iter();
+                removed.any(|it| Path::new(path).starts_with(it))
+            };
+            wanted.known.retain(|path, _| !is_gone(path.as_str()));
+            for (path, version) in carried.files {
+                known.texts.forget(&path);
+                wanted.known.insert(path, version);
+            }
         }
-        self.left_out = carried.left_out;
-        Ok(self.left_out.len())
+        known.left_out = carried.left_out;
+        known.left_out.len()
     }
 }
 

@@ -61,7 +61,7 @@ impl Texts {
         }
     }
 
-    fn forget(&mut self, path: &CellPath) -> Option<Arc<str>> {
+    pub fn forget(&mut self, path: &CellPath) -> Option<Arc<str>> {
         let text = self.by_path.remove(path)?;
         self.bytes -= text.len();
         Some(text)

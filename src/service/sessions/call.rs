@@ -112,24 +112,11 @@ impl Service {
         let run = self.execute_apart(ready, context.stop);
         let hear = context.observer.hear(output);
         let ((result, note), heard, version) = tokio::join!(run, hear, self.version(&plan));
-        let candidates = match (&result, &recorder) {
-            (Ok(result), Some(recorder)) => recorder.finish(result, self.settings.budget),
-            _ => Vec::new(),
-        };
-        let output = match result {
-            Ok(mut result) => {
-                if stores {
-                    self.draw(&mut result).await;
-                }
-                self.output_of(&plan, result, (&context.caller, &recording.id))
-            }
-            Err(error) => RunOutput::of_start_error(&plan, &error),
-        };
-        let streams = [output.stdout(), output.stderr()];
         let owner = (&context.caller, &*recording.id);
+        let (output, long) = self.finish(&plan, result, recorder, owner).await;
         Ran {
             id: String::new(),
-            long: self.store_long(owner, streams, candidates),
+            long,
             output: output
                 .with_version(version)
                 .in_session(name.to_string(), unchanged(&kept).into_iter().chain(note)),
