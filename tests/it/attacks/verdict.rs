@@ -43,11 +43,13 @@ impl Before {
             .difference(&self.mounts)
             .map(|line| format!("a mount is left: {line}"));
         let home = witness::files(&pass.home);
-        // The cache of found interpreters is meant to stay.
-        let cache = pass.home.join(".cache");
-        let home = home
-            .difference(&self.home)
-            .filter(|path| !path.starts_with(&cache));
+        // The cache of found interpreters is meant to stay, and so are the records of runs.
+        let kept = [".cache", ".local/state/hotcell"].map(|it| pass.home.join(it));
+        let home = home.difference(&self.home).filter(|path| {
+            !kept
+                .iter()
+                .any(|it| path.starts_with(it) || it.starts_with(path))
+        });
         let temporary = witness::temporary(pass.uid);
         let files = temporary.difference(&self.temporary).chain(home);
         mounts
