@@ -10,7 +10,42 @@ use std::{env, fs, io};
 fn main() -> io::Result<()> {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     list_languages(&out)?;
-    build_library(&out)
+    build_library(&out)?;
+    build_command(&out)
+}
+
+/// The crate `command` as a static program: it is placed in sandboxes, which may have nothing but /usr.
+fn build_command(out: &Path) -> io::Result<()> {
+    println!("cargo::rerun-if-changed=crates/command");
+    let folder = out.join("command");
+    let target = env::var("TARGET").expect("cargo names the target");
+    // Without dependencies it takes no cargo, and the linker leaves out what it does not need.
+    let mut rustc = Command::new(env::var_os("RUSTC").expect("cargo says which it is"));
+    fs::create_dir_all(&folder)?;
+    rustc
+        .args([
+            "crates/command/src/main.rs",
+            "--crate-name=mcp",
+            "--edition=2024",
+        ])
+        .args([
+            "--target",
+            &target,
+            "-Copt-level=s",
+            "-Cpanic=abort",
+            "-Cstrip=symbols",
+            "-Clto=fat",
+        ])
+        .args([
+            "-Ctarget-feature=+crt-static",
+            "-Crelocation-model=static",
+            "--out-dir",
+        ])
+        .arg(&folder);
+    match rustc.status()?.success() {
+        true => Ok(()),
+        false => Err(io::Error::other("the command `mcp` does not build")),
+    }
 }
 
 /// The crate `zygote` as a shared library, for cargo cannot depend on a crate in that

@@ -9,10 +9,12 @@ mod packages;
 mod repl;
 mod replay;
 mod run;
+mod saved;
 mod serve;
 mod servers;
 mod session;
 mod signals;
+mod skill;
 
 use std::error::Error;
 use std::io::{IsTerminal, Write};
@@ -51,8 +53,12 @@ enum Command {
     Languages(languages::Arguments),
     /// List, install or remove packages
     Packages(packages::Arguments),
-    /// List the upstream MCP servers and the tools that programs may call
+    /// List, test and call the upstream MCP servers whose tools programs may call
     Servers(servers::Arguments),
+    /// List, show, delete or restore the tools that programs have saved
+    Saved(saved::Arguments),
+    /// Print or install a skill that teaches an agent to use hotcell
+    Skill(skill::Arguments),
     /// Show what was run
     Logs(logs::Arguments),
     /// Run what was recorded again, and say what differs
@@ -83,6 +89,8 @@ pub fn main_with(engine: Option<Engine>) -> ExitCode {
         Command::Languages(arguments) => languages::main(&arguments),
         Command::Packages(arguments) => packages::main(&arguments),
         Command::Servers(arguments) => servers::main(&arguments),
+        Command::Saved(arguments) => saved::main(&arguments),
+        Command::Skill(arguments) => skill::main(&arguments),
         Command::Logs(arguments) => logs::main(&arguments),
         Command::Replay(arguments) => replay::main(&arguments),
         Command::Doctor(arguments) => doctor::main(&arguments),

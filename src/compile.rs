@@ -44,8 +44,8 @@ pub struct Compiled {
 
 /// Builds programs, and keeps what was built.
 pub struct Builder {
-    builds: Option<Cache>,
-    tools: Option<Cache>,
+    builds: Option<Arc<Cache>>,
+    tools: Option<Arc<Cache>>,
     /// Builds that go on: who wants the same one waits for it.
     open: Mutex<HashMap<Key, Weak<tokio::sync::Mutex<()>>>>,
 }
@@ -79,7 +79,10 @@ const OUTPUT: u64 = 16 << 20;
 impl Builder {
     /// `folder` is hotcell's own for things that may be lost.
     pub fn new(folder: Option<PathBuf>) -> Self {
-        let cache = |name, most| folder.as_ref().map(|it| Cache::new(it.join(name), most));
+        let cache = |name, most| {
+            let place = folder.as_ref().map(|it| it.join(name));
+            place.map(|it| Arc::new(Cache::new(it, most)))
+        };
         Self {
             builds: cache("builds", BUILDS),
             tools: cache("toolchains", TOOLS),
@@ -99,7 +102,7 @@ impl Builder {
     ) -> Result<Built, CellError> {
         let started = Instant::now();
         let key = Key::of_build(build);
-        let found = |key: &Option<Key>| self.builds.as_ref()?.find(key.as_ref()?);
+        let found = || async { find(self.builds.as_ref()?, key.as_ref()?).await };
         let ready = |folder: PathBuf| {
             let place = InputFile {
                 path: build_folder(),
@@ -108,7 +111,7 @@ impl Builder {
             };
             Built::Ready(place, Vec::new(), compiled(started, true))
         };
-        if let Some(folder) = found(&key) {
+        if let Some(folder) = found().await {
             return Ok(ready(folder));
         }
         let turn = key.as_ref().map(|key| self.turn(key));
@@ -117,7 +120,7 @@ impl Builder {
             None => None,
         };
         // Somebody may have built it while we waited.
-        if let Some(folder) = found(&key) {
+        if let Some(folder) = found().await {
             return Ok(ready(folder));
         }
         let seed = match &build.warm_up {
@@ -139,7 +142,7 @@ impl Builder {
         }
         if let (Some(cache), Some(key)) = (&self.builds, &key) {
             // A cache that cannot be written makes the next build slow, and no more.
-            let _ = cache.store(key, BUILD_FOLDER, &made);
+            made = store(cache, key, BUILD_FOLDER, made).await.0;
         }
         let folder = empty_folder(build_folder());
         Ok(Built::Ready(folder, made, compiled(started, false)))
@@ -167,7 +170,7 @@ impl Builder {
         };
         let turn = self.turn(&key);
         let _turn = turn.lock().await;
-        if let Some(folder) = cache.find(&key) {
+        if let Some(folder) = find(cache, &key).await {
             return Ok(Some(seed(folder)));
         }
         let argv = warm_up.steps.first().cloned().unwrap_or_default();
@@ -183,12 +186,22 @@ impl Builder {
             });
         let result = cells.run(&launch, cancelled).await?;
         let stored = match result.outcome {
-            Outcome::Exited { code: 0, .. } => cache
-                .store(&key, warm_up.cache.as_str(), &result.collected)
-                .ok(),
+            Outcome::Exited { code: 0, .. } => {
+                let root = warm_up.cache.as_str();
+                store(cache, &key, root, result.collected).await.1
+            }
             _ => None,
         };
         Ok(stored.map(seed))
+    }
+
+    /// Looks at every byte of what is kept: how much there is of each kind, and what of it was damaged and is removed now.
+    pub fn verify(&self) -> Vec<(&'static str, (usize, Vec<String>))> {
+        let caches = [("builds", &self.builds), ("toolchains", &self.tools)];
+        let there = caches
+            .into_iter()
+            .filter_map(|(name, it)| Some((name, it.as_ref()?)));
+        there.map(|(name, cache)| (name, cache.verify())).collect()
     }
 
     fn turn(&self, key: &Key) -> Arc<tokio::sync::Mutex<()>> {
@@ -201,6 +214,32 @@ impl Builder {
         open.insert(key.clone(), Arc::downgrade(&turn));
         turn
     }
+}
+
+/// An entry of a cache. One that this process has not used yet is looked at by a thread that may block.
+async fn find(cache: &Arc<Cache>, key: &Key) -> Option<PathBuf> {
+    if cache.is_verified(key) {
+        return cache.find(key);
+    }
+    let (cache, key) = (cache.clone(), key.clone());
+    let found = tokio::task::spawn_blocking(move || cache.find(&key)).await;
+    found.ok().flatten()
+}
+
+/// Keeps files; with where they are, if that could be done.
+async fn store(
+    cache: &Arc<Cache>,
+    key: &Key,
+    root: &str,
+    files: Vec<InputFile>,
+) -> (Vec<InputFile>, Option<PathBuf>) {
+    let (cache, key, root) = (cache.clone(), key.clone(), root.to_owned());
+    let work = move || {
+        let stored = cache.store(&key, &root, &files);
+        (files, stored.ok())
+    };
+    // A thread that panicked has taken the files with it, and there is nothing to start.
+    tokio::task::spawn_blocking(work).await.unwrap_or_default()
 }
 
 fn build_folder() -> CellPath {

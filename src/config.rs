@@ -3,6 +3,7 @@
 //!
 //! ```toml
 //! auto_install = false               # whether a missing runtime is fetched without being asked for
+//! save_tools = true                  # whether programs may keep functions as tools (docs/codemode.md)
 //!
 //! [network]
 //! allow = ["*.example.com"]          # what a run may ask for: "none", "all" (the default) or hosts
@@ -38,12 +39,23 @@
 //! [servers.github]                   # an MCP server whose tools programs may call; docs/servers.md
 //! command = "npx"
 //! args = ["-y", "some-server"]
+//!
+//! [servers.remote]
+//! url = "https://mcp.example.com/mcp"
+//! bearer = "REMOTE_TOKEN"
 //! ```
 
+mod discovered;
 mod error;
+mod expand;
 mod file;
+mod rules;
+mod server;
+mod servers;
+mod stamp;
 mod tables;
 
+use std::env;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -53,7 +65,11 @@ use jail::Mount;
 pub use self::error::ConfigError;
 use self::error::{Mistake, checked};
 use self::file::{File, Words};
-pub use self::tables::{Packages, Records, Server};
+pub use self::rules::{Rules, Ruling};
+pub use self::server::{Program, Reach, Remote, Server, Transport};
+use self::servers::ServersTable;
+pub use self::stamp::Stamp;
+pub use self::tables::{Packages, Records};
 use crate::egress::Egress;
 use crate::request::{
     Network, OwnerLimits, Pattern, RequestError, RunRequest, add_mounts, check_variable, parse_size,
@@ -76,8 +92,12 @@ pub struct Config {
     missing: Vec<(Vec<Pattern>, String)>,
     /// The servers whose tools programs may call, by their names.
     pub servers: Vec<(String, Server)>,
+    /// Whether those of other programs' files are looked for too.
+    pub discover: bool,
     /// Whether a missing runtime may be fetched without being asked for. Even then it is told.
     pub auto_install: bool,
+    /// Whether programs may keep functions as tools for later ones.
+    pub save_tools: bool,
     pub packages: Packages,
     pub limits: OwnerLimits,
     pub records: Records,
@@ -113,7 +133,9 @@ impl Default for Config {
             secrets: Vec::new(),
             missing: Vec::new(),
             servers: Vec::new(),
+            discover: false,
             auto_install: false,
+            save_tools: true,
             packages: Packages::default(),
             limits: OwnerLimits::default(),
             records: Records::default(),
@@ -132,13 +154,14 @@ impl Config {
             Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(source) => return Err(ConfigError::Read { path, source }),
         };
-        Self::parse(&text).map_err(|mistake| mistake.located(&path, &text))
+        Self::parse(&path, &text).map_err(|mistake| mistake.located(&path, &text))
     }
 
-    fn parse(text: &str) -> Result<Self, Mistake> {
+    fn parse(path: &Path, text: &str) -> Result<Self, Mistake> {
         let file: File = toml::from_str(text)?;
         let mut config = Self {
             auto_install: file.auto_install,
+            save_tools: file.save_tools.unwrap_or(true),
             packages: file.packages.check()?,
             limits: file.limits.check()?,
             records: file.records.check()?,
@@ -169,12 +192,13 @@ impl Config {
         for name in file.env.pass {
             checked(&name, |it| check_variable(it, ""))?;
             let name = name.into_inner();
-            if let Ok(value) = std::env::var(&name) {
+            if let Ok(value) = env::var(&name) {
                 config.env.push((name, value));
             }
         }
-        for (name, table) in file.servers {
-            config.servers.push((name, table.check()?));
+        if file.servers.is_some() {
+            let read = ServersTable::read(path, text)?;
+            (config.servers, config.discover) = (read.servers, read.discover);
         }
         Ok(config)
     }

@@ -15,7 +15,7 @@ use crate::cell::{ChangedFile, Changes};
 use crate::media_type;
 use crate::request::{FileSource, InputFile};
 
-pub use draw::draw;
+pub use draw::{draw, sixels};
 pub use picture::Kind;
 
 /// How many things a program may show.

@@ -1,13 +1,14 @@
 //! Tests the walls from inside a real cell.
 //!
 //! A probe, which is this very binary, is put into ordinary cells. It says what it finds and tries what must not work; the judgement is
-//! made out here, where a witness stands. What is wrong comes with how to mend it.
+//! made out here, where a witness stands. What is wrong comes with how to fix it.
 
 mod cells;
+mod fix;
 mod judge;
-mod mend;
 mod probe;
 mod question;
+mod stores;
 mod witness;
 
 use std::process::ExitCode;
@@ -16,6 +17,7 @@ use std::time::Instant;
 use jail::init::seccomp;
 use serde::Serialize;
 
+pub use self::stores::{Kept, verify};
 use crate::cell::{CellError, Isolation};
 use crate::engine::Engine;
 use crate::language::Runtime;
@@ -32,6 +34,9 @@ pub struct Report {
     /// A short name for exactly the filter that programs get.
     pub filter: Option<String>,
     pub languages: Languages,
+    /// What is wrong with the configuration, if anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config: Option<String>,
     pub duration_ms: f64,
 }
 
@@ -56,7 +61,7 @@ pub struct Check {
     pub means: String,
     /// What was found instead, if it failed.
     pub found: Option<String>,
-    pub mend: Option<String>,
+    pub fix: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -123,6 +128,7 @@ pub async fn examine(engine: &Engine) -> Report {
         kernel: kernel.release().to_string_lossy().into_owned(),
         filter,
         languages: languages(engine),
+        config: None,
         duration_ms: started.elapsed().as_secs_f64() * 1e3,
     }
 }
@@ -134,7 +140,7 @@ fn no_cell(error: &CellError) -> Check {
         state: State::Failed,
         means: "a sandbox for one program; nothing runs without it".to_owned(),
         found: Some(error.to_string()),
-        mend: Some(mend::mend(error, &mend::Host::look())),
+        fix: Some(fix::fix(error, &fix::Host::look())),
     }
 }
 

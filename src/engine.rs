@@ -2,29 +2,29 @@
 
 mod error;
 mod find;
+mod resolve;
 mod run;
 mod session;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
 use crate::caller::Caller;
 use crate::cell::{JailProvider, Provider, Warming};
 use crate::compile::Builder;
-use crate::config::{Config, ConfigError, Server};
-use crate::language::{
-    By, Definition, Registry, Runtime, Surroundings, Tiers, UnsupportedPlatform, unfence,
-};
-use crate::packages::{Importer, Packages, Settings};
-use crate::plan::{Defaults, Inputs, PackageInputs, RunPlan, UpstreamInputs, plan};
+use crate::config::{Config, ConfigError, Stamp};
+use crate::language::{Definition, Registry, Runtime, Surroundings, Tiers};
+use crate::packages::{Packages, Settings};
+use crate::plan::{Defaults, RunPlan};
 use crate::request::{Network, RunRequest};
 use crate::upstream::{Functions, ServerStderr, UpstreamServers};
 
 pub use crate::cell::Trust;
 pub use error::{Rejected, StartError};
 use find::Asked;
+use resolve::Effort;
 pub use run::RunResult;
 pub use session::{LiveSession, SessionCall, SessionRan};
 
@@ -45,19 +45,8 @@ pub struct Engine {
     packages: Packages,
     functions: Vec<(String, Arc<dyn Functions>)>,
     complaints: ServerStderr,
-    /// Made of the configuration when the first request comes.
-    servers: OnceLock<UpstreamServers>,
-}
-
-/// What planning may do to find out what it needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Effort {
-    /// Look at files, and ask a version manager's shim which program it stands for.
-    Look,
-    /// Start the runtime, to ask where it imports from.
-    Ask,
-    /// Fetch a runtime that is missing, if the configuration allows that.
-    Fetch,
+    /// Made of the configuration when the first request comes, and again when that has changed.
+    servers: RwLock<Option<Arc<UpstreamServers>>>,
 }
 
 impl Engine {
@@ -83,7 +72,7 @@ impl Engine {
             versions: Mutex::default(),
             functions: Vec::new(),
             complaints: ServerStderr::default(),
-            servers: OnceLock::new(),
+            servers: RwLock::default(),
         }
     }
 
@@ -142,6 +131,14 @@ impl Engine {
         Self { complaints, ..self }
     }
 
+    /// Also offers the servers that other programs have configured, whatever the configuration says.
+    pub fn with_discovery(mut self, discover: bool) -> Self {
+        if let Ok(config) = &mut self.config {
+            config.discover |= discover;
+        }
+        self
+    }
+
     /// Lets runs reach this at most, whatever the configuration says.
     pub fn with_ceiling(mut self, ceiling: Option<Network>) -> Self {
         if let (Ok(config), Some(ceiling)) = (&mut self.config, ceiling) {
@@ -156,6 +153,10 @@ impl Engine {
 
     pub fn surroundings(&self) -> &Surroundings {
         &self.around
+    }
+
+    pub fn builder(&self) -> &Builder {
+        &self.builder
     }
 
     pub fn packages(&self) -> &Packages {
@@ -180,87 +181,6 @@ impl Engine {
     /// configuration allows that. May take long.
     pub fn prepare(&self, request: RunRequest) -> Result<RunPlan, Rejected> {
         self.resolve(request, Effort::Fetch)
-    }
-
-    fn resolve(&self, mut request: RunRequest, effort: Effort) -> Result<RunPlan, Rejected> {
-        let config = self.config()?;
-        let mut fence = None;
-        if request.asked_language().is_none()
-            && let Some((tag, inside)) = unfence(request.code())
-        {
-            let inside = inside.to_owned();
-            fence = Some(tag.to_owned());
-            request = request.with_code(inside)?;
-        }
-        let can_run = |definition: &Definition| {
-            UnsupportedPlatform::check(definition).is_ok()
-                && Runtime::find(definition, &self.around).is_ok()
-        };
-        let chosen = self.registry.recognize(
-            request.asked_language(),
-            fence.as_deref(),
-            request.file_name().map(|name| name.as_str()),
-            request.code(),
-            can_run,
-        )?;
-        let definition = chosen.definition;
-        UnsupportedPlatform::check(definition)?;
-        let asked = request.asked_engine();
-        let narrowed = asked.map(|engine| definition.run_by(engine)).transpose()?;
-        let definition = narrowed.as_ref().unwrap_or(definition);
-        let kept = request.session().map(|_| definition.for_session());
-        let definition = kept.as_ref().unwrap_or(definition);
-        let mut notes = Vec::new();
-        let runtime = match self.find(definition, &request, effort) {
-            Ok(runtime) => runtime,
-            Err(missing) if effort == Effort::Fetch && config.auto_install => {
-                notes.push(self.fetch(definition, missing)?);
-                Runtime::find_for(definition, request.code(), &self.around)?
-            }
-            Err(missing) => return Err(missing.into()),
-        };
-        if chosen.by == By::Content {
-            let percent = (100.0 * chosen.certainty).floor();
-            notes.push(format!(
-                "no language was named; detected {} from its content ({percent} % sure)",
-                definition.id
-            ));
-        }
-        let wishes = self.packages.wishes(
-            &request,
-            definition,
-            &Importer {
-                runtime: &runtime,
-                around: &self.around,
-                may_ask: effort >= Effort::Ask,
-            },
-        )?;
-        // Pre-started sandboxes see the packages too, whether they will need some or not; and so
-        // do others, which are to look the same.
-        let shows =
-            wishes.is_some() || (self.prestarted.is_some() && definition.packages.is_some());
-        let (egress, narrowed) = config.egress(request.asked_network())?;
-        notes.extend(narrowed);
-        let servers = self.servers()?;
-        let inputs = Inputs {
-            definition,
-            chosen: (chosen.by, chosen.certainty),
-            runtime: &runtime,
-            defaults: &self.defaults,
-            packages: PackageInputs {
-                // What is wrong with the folder is said to those who need it.
-                tree: shows.then(|| self.packages.tree().ok()).flatten(),
-                wishes,
-                offline: request.is_offline(),
-            },
-            egress,
-            upstream: UpstreamInputs {
-                names: servers.for_request(&request)?,
-                has_any: !servers.all().is_empty(),
-            },
-            notes,
-        };
-        Ok(plan(config.extend(request)?, inputs)?)
     }
 
     /// Whether a language can run on this host.
@@ -301,13 +221,36 @@ impl Engine {
     }
 
     /// The servers whose tools programs may call.
-    pub fn servers(&self) -> Result<&UpstreamServers, Rejected> {
-        let config = self.config()?;
-        let own = |(name, server): &(String, Server)| (name.clone(), server.clone().into());
-        let processes = || config.servers.iter().map(own);
-        let functions = || self.functions.iter().cloned();
-        let make = || UpstreamServers::new(processes(), functions(), self.complaints);
-        Ok(self.servers.get_or_init(make))
+    pub fn servers(&self) -> Result<Arc<UpstreamServers>, Rejected> {
+        if let Some(servers) = &*self.servers.read().unwrap_or_else(PoisonError::into_inner) {
+            return Ok(servers.clone());
+        }
+        let configured = self.config()?.all_servers();
+        let functions = self.functions.iter().cloned();
+        let state = self.around.state.as_deref();
+        let made = UpstreamServers::remembered(state, configured, functions, self.complaints);
+        let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
+        Ok(servers.get_or_insert_with(|| Arc::new(made)).clone())
+    }
+
+    /// Changes when a file does that says which servers there are.
+    pub fn servers_stamp(&self) -> Option<Stamp> {
+        let config = self.config().ok()?;
+        Some(config.servers_stamp(self.around.config.as_deref()))
+    }
+
+    /// Reads anew which servers there are. A file that cannot be read now changes nothing. Blocks.
+    pub fn renew_servers(&self) {
+        let (Ok(config), Ok(servers)) = (self.config(), self.servers()) else {
+            return;
+        };
+        let Ok(mut now) = Config::load(self.around.config.as_deref()) else {
+            return;
+        };
+        // By a flag of this process, if not by the file.
+        now.discover |= config.discover;
+        let renewed = Arc::new(servers.renewed(now.all_servers()));
+        *self.servers.write().unwrap_or_else(PoisonError::into_inner) = Some(renewed);
     }
 
     /// What the owner of this machine has decided, or what is wrong with how that is written.

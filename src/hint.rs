@@ -163,7 +163,7 @@ impl Hint {
             ),
             Self::GiveMount => (
                 "Name a folder of the host and a free path for it: `--mount /srv/data:/data:ro`; use `--file` for a single file.",
-                "Have the server's owner mend its mounts: each is a folder of the host and a free path for it.",
+                "Have the server's owner fix its mounts: each is a folder of the host and a free path for it.",
             ),
             Self::GiveLock => (
                 "Give `--lock` a file with `packages.lock` of an earlier result as it is.",
@@ -194,7 +194,7 @@ impl Hint {
             }
             Self::AllowReduced => (
                 "Run `hotcell doctor` to see how to fix it, or accept a weaker sandbox with `--allow-reduced`.",
-                "Have the server's owner mend it (`hotcell doctor` says how), or accept a weaker sandbox with `serve --allow-reduced`.",
+                "Have the server's owner fix it (`hotcell doctor` says how), or accept a weaker sandbox with `serve --allow-reduced`.",
             ),
         };
         match surface {

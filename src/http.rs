@@ -11,6 +11,7 @@ mod endpoint;
 mod events;
 mod headers;
 mod host_check;
+mod pieces;
 mod responses;
 mod serving;
 mod sessions;

@@ -21,7 +21,8 @@ use serde::{Deserialize, Serialize};
 
 pub use definition::{
     Binding, Compile, Definition, DefinitionError, Display, Ecosystem, Install, Installer, Magic,
-    Packages, Piece, Platform, Problem, Rule, Session, Tier, Wants, Warm, Way, Word, Worker,
+    Packages, Piece, Platform, Problem, Rule, Script, Session, Tier, Wants, Warm, Way, Word,
+    Worker,
 };
 pub use detect::{By, Chosen, unfence};
 pub use failure::{Cause, Diagnosis, Failure};

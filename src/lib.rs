@@ -4,7 +4,7 @@
 //!
 //! - [`cli`] is the command line.
 //! - [`mcp`] is the Model Context Protocol, and [`http`] its transport over the network.
-//! - `publish` makes tools, prompts and resources of the scripts in a folder.
+//! - `publish` makes tools, prompts and resources of the scripts in a folder, and keeps functions of programs as such scripts.
 //! - [`service`] is what every surface calls: queue, stored output, upstream servers, and the engine.
 //! - [`caller`] is who asked.
 //! - `engine` plans requests and runs them.
@@ -22,8 +22,11 @@
 //! - `packages` finds out which packages a program needs and installs them, in cells too.
 //! - [`output`] is a result as the world sees it, `error_kind` the words for what went wrong, and `hint` what to do about it.
 //! - [`upstream`] are other MCP servers, whose tools a program may call.
+//! - `search` ranks descriptions of tools by a question in words.
 //! - `store` has output that was too long for its answer, for a while.
 //! - `records` writes down what was run, in one SQLite file.
+//! - `held` counts the memory that is held for callers.
+//! - `inventory` is what a stored folder holds, to tell later whether it still does.
 //! - `secret` is a value that a program may use and never see; `random` makes names that cannot be guessed.
 //! - `doctor` tests the walls from inside a real cell.
 //! - [`log`] writes events to standard error if `HOTCELL_LOG` asks for them.
@@ -124,7 +127,9 @@ mod display;
 mod doctor;
 mod egress;
 mod error_kind;
+mod held;
 mod hint;
+mod inventory;
 mod loopback;
 mod media_type;
 mod packages;
@@ -132,6 +137,7 @@ mod plan;
 mod publish;
 mod random;
 mod records;
+mod search;
 mod secret;
 mod spool;
 mod store;

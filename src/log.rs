@@ -28,6 +28,22 @@ pub fn start() {
         );
         return;
     };
+    start_at(level);
+}
+
+/// The same at the level of another server's variable, which knows `warning` and `critical` too. Ours comes first.
+pub fn start_like(word: &str) {
+    if std::env::var_os(VARIABLE).is_some_and(|word| !word.is_empty()) {
+        return;
+    }
+    match word.trim().to_ascii_lowercase().as_str() {
+        "warning" => start_at(LevelFilter::WARN),
+        "critical" | "fatal" => start_at(LevelFilter::ERROR),
+        word => start_at(word.parse().unwrap_or(LevelFilter::OFF)),
+    }
+}
+
+fn start_at(level: LevelFilter) {
     if level != LevelFilter::OFF {
         let started = Instant::now();
         // Only a library's own program can have set another one, and then that one counts.

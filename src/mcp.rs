@@ -14,10 +14,13 @@
 //!   and what it was asked.
 //! - `context` is what an object may do while it answers: report, log, ask.
 //! - `tasks` are jobs in the words of the protocol, for clients that know tasks.
-//! - `run_tool`, `session_tool`, `outputs` and `languages` are our own objects; `code_runner` and `code_runner_mcp` are other servers'
+//! - `run_tool`, `session_tool`, `outputs` and `languages` are our own objects; `upstream_tools` are those that come and go with upstream servers
+//!   (`search_tool`, `passed_tool`); `code_runner`, `code_runner_mcp` and `code_execution_mode` are other servers'
 //!   tools. All of them run programs through [`crate::service`], which knows nothing of MCP.
 
+mod approval;
 mod change;
+mod code_execution_mode;
 mod code_runner;
 mod code_runner_mcp;
 mod context;
@@ -27,9 +30,11 @@ mod languages;
 mod message;
 mod objects;
 mod outputs;
+mod passed_tool;
 mod questions;
 mod recorded;
 mod run_tool;
+mod search_tool;
 mod server;
 mod session;
 mod session_tool;
@@ -37,8 +42,14 @@ mod shape;
 pub mod stdio;
 mod subscriptions;
 mod tasks;
+mod upstream_tools;
 
+pub use approval::Waiting;
 pub use change::Change;
+pub use code_execution_mode::{
+    Capabilities, CodeExecutionMode, NAME as CODE_EXECUTION_MODE,
+    Settings as CodeExecutionModeSettings,
+};
 pub use code_runner::{CodeRunner, NAME as CODE_RUNNER, PORT as CODE_RUNNER_PORT};
 pub use code_runner_mcp::{
     CodeRunnerMcp, NAME as CODE_RUNNER_MCP, Settings as CodeRunnerMcpSettings,
@@ -55,3 +66,4 @@ pub use server::{Identity, Peer, Reply, Server};
 pub use session::Session;
 pub use session_tool::SessionTool;
 pub use tasks::Tasks;
+pub use upstream_tools::UpstreamTools;

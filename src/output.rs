@@ -6,7 +6,9 @@
 mod diagnosis;
 mod folder;
 mod of_result;
+mod parts;
 mod refusal;
+mod unworded;
 mod verdict;
 
 use std::collections::BTreeMap;
@@ -18,12 +20,16 @@ use serde_json::Value;
 use crate::cell::Isolation;
 use crate::display::Displayed;
 use crate::egress;
-use crate::error_kind::ErrorKind;
 use crate::hint::{Hint, Surface};
-use crate::language::{By, Problem};
+use crate::language::By;
 use crate::plan::RunPlan;
-use crate::spool::{Spool, Spooled};
+use crate::upstream::Calls;
 
+pub use parts::{
+    CompileOutput, DetectedOutput, ErrorOutput, FileOutput, ImageOutput, PackagesOutput,
+    RuntimeOutput, UsageOutput,
+};
+pub use unworded::Unworded;
 pub use verdict::Verdict;
 
 /// What `hotcell run` exits with if nothing could be run as it was asked for.
@@ -107,242 +113,13 @@ pub struct RunOutput {
     /// What it asked of its network, if it had one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<egress::Report>,
+    /// Which tools of upstream servers it called.
+    #[serde(skip_serializing_if = "Calls::is_empty")]
+    pub calls: Calls,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct ErrorOutput {
-    pub kind: ErrorKind,
-    pub message: String,
-    /// There once a surface has put it into words: see [`Unworded`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
-    /// Where in the workspace, if the runtime said so.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub column: Option<u32>,
-    /// All that a compiler complained about.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub diagnostics: Vec<Problem>,
-    /// What could not be imported.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub module: Option<String>,
-    /// The languages that the program may be in.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub candidates: Vec<String>,
-    /// The programs that were searched, and where.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub searched: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-    /// The command that would install what is missing.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub install: Option<String>,
-    /// The program of another system that it would need.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub requires: Option<String>,
-}
-
-impl ErrorOutput {
-    fn new(kind: ErrorKind, message: String) -> Self {
-        Self {
-            kind,
-            message,
-            hint: None,
-            file: None,
-            line: None,
-            column: None,
-            diagnostics: Vec::new(),
-            module: None,
-            candidates: Vec::new(),
-            searched: Vec::new(),
-            path: None,
-            install: None,
-            requires: None,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct FileOutput {
-    /// Its path in the workspace.
-    pub name: String,
-    pub size: u64,
-    #[serde(rename = "type")]
-    pub media_type: &'static str,
-    /// Of its content, if that was brought back.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sha256: Option<String>,
-    /// Where its content can be read, if it is stored.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub uri: Option<String>,
-    /// What a call of a session changed in it, if it is a text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub diff: Option<String>,
-}
-
-#[derive(Debug, Serialize)]
-pub struct ImageOutput {
-    pub mime_type: &'static str,
-    pub bytes: usize,
-    /// For surfaces that can show it; as text it would only be long.
-    #[serde(skip)]
-    pub data: Vec<u8>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct RuntimeOutput {
-    pub name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
-    pub path: String,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct DetectedOutput {
-    pub by: By,
-    /// From 0 to 1.
-    pub certainty: f64,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct CompileOutput {
-    pub duration_ms: f64,
-    /// It was built before, and only looked up.
-    pub cached: bool,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct PackagesOutput {
-    /// `name==version`.
-    pub installed: Vec<String>,
-    /// To have exactly these again: pass it as `packages`.
-    pub lock: String,
-    /// They were there already.
-    pub cached: bool,
-    /// How long it took to install them, if they were not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub duration_ms: Option<f64>,
-}
-
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct UsageOutput {
-    pub cpu_ms: Option<f64>,
-    pub memory_peak_bytes: Option<u64>,
-}
-
-/// An output whose hint nobody has put into words yet: only a surface knows by which flag or
-/// parameter its reader can follow it.
-#[derive(Debug)]
-pub struct Unworded {
-    output: RunOutput,
-    hint: Option<Hint>,
-}
-
-impl Unworded {
-    pub fn stdout(&self) -> &str {
-        &self.output.stdout
-    }
-
-    pub fn stderr(&self) -> &str {
-        &self.output.stderr
-    }
-
-    /// A copy to be written down: pictures without their bytes, and no hint, which would be in the words of one surface.
-    pub fn record(&self) -> RunOutput {
-        let it = &self.output;
-        RunOutput {
-            status: it.status,
-            exit_code: it.exit_code,
-            signal: it.signal.clone(),
-            stdout: it.stdout.clone(),
-            stderr: it.stderr.clone(),
-            files: it.files.clone(),
-            deleted: it.deleted.clone(),
-            session: it.session.clone(),
-            image: it.image.as_ref().map(|image| ImageOutput {
-                data: Vec::new(),
-                ..*image
-            }),
-            value: it.value.clone(),
-            page: None,
-            shell_code: it.shell_code,
-            displays: it.displays.iter().map(Displayed::without_data).collect(),
-            saved: Vec::new(),
-            truncated: it.truncated.clone(),
-            error: it.error.clone(),
-            language: it.language.clone(),
-            detected: it.detected.clone(),
-            runtime: it.runtime.clone(),
-            compile: it.compile.clone(),
-            packages: it.packages.clone(),
-            duration_ms: it.duration_ms,
-            usage: it.usage.clone(),
-            network: it.network.clone(),
-            notes: it.notes.clone(),
-            isolation: it.isolation.clone(),
-        }
-    }
-
-    pub fn words(self, surface: Surface) -> RunOutput {
-        let mut output = self.output;
-        if let Some(error) = &mut output.error {
-            error.hint = self.hint.map(|hint| hint.words(surface));
-        }
-        output
-    }
-
-    /// What it showed that is not all in the answer, each with its name as part of a run.
-    pub fn shown_contents(&self) -> Vec<(String, Spooled)> {
-        let numbered = self.output.displays.iter().enumerate();
-        let others = numbered.filter(|(_, it)| !it.is_whole_text());
-        let content = |(at, it): (usize, &Displayed)| {
-            let mut spool = Spool::default();
-            spool.add(&it.data);
-            Some((display_name(at, it), spool.finish().ok()?))
-        };
-        others.filter_map(content).collect()
-    }
-
-    /// The same with the addresses of what is stored of it, by name.
-    pub fn with_stored(mut self, stored: &[(String, String)]) -> Self {
-        let address = |name: String| {
-            let found = stored.iter().find(|(other, _)| *other == name);
-            found.map(|(_, address)| address.clone())
-        };
-        for file in &mut self.output.files {
-            file.uri = address(format!("files/{}", file.name));
-        }
-        for (at, displayed) in self.output.displays.iter_mut().enumerate() {
-            displayed.uri = address(display_name(at, displayed));
-        }
-        self
-    }
-
-    /// The same as the answer to a call of a session, with what its caller should know of that.
-    pub fn in_session(mut self, name: String, notes: impl IntoIterator<Item = String>) -> Self {
-        self.output.session = Some(name);
-        self.output.notes.extend(notes);
-        self
-    }
-
-    /// The same with the version of its runtime.
-    pub fn with_version(mut self, version: Option<String>) -> Self {
-        if let Some(runtime) = &mut self.output.runtime {
-            runtime.version = version;
-        }
-        self
-    }
-}
-
-fn display_name(at: usize, displayed: &Displayed) -> String {
-    format!("display/{}.{}", at + 1, displayed.kind.extension())
 }
 
 impl RunOutput {
@@ -410,6 +187,7 @@ impl RunOutput {
             duration_ms: 0.0,
             usage: UsageOutput::default(),
             network: None,
+            calls: Calls::default(),
             notes: plan.map(|plan| plan.notes.clone()).unwrap_or_default(),
             isolation: None,
         }

@@ -32,13 +32,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jail::Tree;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 pub use self::error::{PackageError, Refused};
 pub use self::python::awaits_at_top;
 pub use self::requirement::{BadRequirement, Requirement};
 pub use self::settings::Settings;
 pub use self::store::{IN_CELL, Set, Store};
+use self::wishes::Modules;
 pub use self::wishes::{BadWish, Found, Wishes};
 use crate::cell::{Provider, Requirement as Walls};
 use crate::language::{Definition, Ecosystem, LanguageId, Packages as How, Runtime, Surroundings};
@@ -121,6 +122,8 @@ pub struct Importer<'a> {
     pub around: &'a Surroundings,
     /// If not, what it said before is used; without that nothing is taken to be installed already.
     pub may_ask: bool,
+    /// The modules that we bring ourselves.
+    pub ours: Vec<String>,
 }
 
 /// Finds and installs packages.
@@ -130,7 +133,13 @@ pub struct Packages {
     folders: Mutex<HashMap<PathBuf, Arc<Vec<PathBuf>>>>,
     /// Imports that nothing is installed for, and when that was found out.
     refused: Mutex<HashMap<String, (Instant, Refused)>>,
+    verified: store::Verified,
+    /// Whose turn it is to install: each installer has memory of its own, far more than a program.
+    turns: Semaphore,
 }
+
+/// How many installers work at a time.
+const INSTALLERS: usize = 2;
 
 impl Packages {
     pub fn new(settings: Settings) -> Self {
@@ -138,6 +147,8 @@ impl Packages {
             settings,
             folders: Mutex::default(),
             refused: Mutex::default(),
+            verified: store::Verified::default(),
+            turns: Semaphore::new(INSTALLERS),
         }
     }
 
@@ -153,7 +164,8 @@ impl Packages {
 
     pub fn store(&self) -> Result<Store, PackageError> {
         let folder = self.settings().folder.clone();
-        folder.map(Store::new).ok_or(PackageError::NoFolder)
+        let store = folder.map(Store::new).ok_or(PackageError::NoFolder)?;
+        Ok(store.remembering(self.verified.clone()))
     }
 
     /// The tree that cells of a language with packages see.
@@ -193,7 +205,11 @@ impl Packages {
             wishes::is_present(&folders, module)
         };
         let asked = request.asked_packages();
-        let mut wishes = wishes::wishes(how, &all, request.asked_files(), asked, present)?;
+        let modules = Modules {
+            ours: &importer.ours,
+            present,
+        };
+        let mut wishes = wishes::wishes(how, &all, request.asked_files(), asked, modules)?;
         if !wishes.is_empty() && !self.settings().detect {
             wishes.known.clear();
             wishes.optional.clear();
@@ -212,9 +228,9 @@ impl Packages {
         cancelled: Pin<&mut C>,
     ) -> Result<Readied, PackageError> {
         let base = self.settings().registry(packages.how.from)?;
-        let key = install::key(packages, base.as_str());
+        let key = install::key(packages, base.as_str(), self.settings().build);
         // One small file, and the disk decides: another process may have removed it.
-        if let Some(set) = self.store()?.find(&key) {
+        if let Some(set) = self.store()?.find_aside(&key).await {
             return Ok(Readied::With(Installed::new(set, None)));
         }
         let job = install::Job {
@@ -225,6 +241,7 @@ impl Packages {
             refused: &self.refused,
             base,
             key: &key,
+            turns: &self.turns,
         };
         job.run(cancelled).await
     }
@@ -236,6 +253,7 @@ impl Packages {
                 runtime,
                 around,
                 may_ask: true,
+                ours: Vec::new(),
             };
             self.folders(how, &importer);
         }
@@ -246,6 +264,7 @@ impl Packages {
             runtime,
             around,
             may_ask,
+            ..
         } = importer;
         let mut known = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(folders) = known.get(&runtime.path) {

@@ -5,28 +5,33 @@
 mod binding;
 mod build;
 mod display;
+mod environment;
 mod limits;
 mod network;
 mod packages;
 mod prestart;
 mod session;
 mod show;
+mod source;
 mod words;
 
-use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::collections::HashMap;
 
-use jail::{Limits, Mount, Tree};
+use jail::{Mount, Tree};
 
 use crate::cell::{Launch, WantedChanges};
 use crate::egress::Egress;
 use crate::language::{By, Definition, Failure, LanguageId, Runtime, Session, Wants};
 use crate::packages::{PackagePlan, Wishes};
-use crate::request::{CellPath, InputFile, RequestError, RunRequest, Showing, overlap, unmarked};
+use crate::request::{CellPath, InputFile, RequestError, RunRequest, Showing, overlap};
+use crate::upstream::ServerName;
 
+use binding::Bound;
 pub use build::{BUILD_FOLDER, Build, WarmUp};
+use environment::{base_environment, environment, threads};
 pub use limits::{Defaults, Most};
 use prestart::Program;
+use source::{file_argument, own_name, source_path, source_text};
 use words::Names;
 
 /// One program, ready to be started in a cell.
@@ -83,14 +88,15 @@ pub struct PackageInputs {
 #[derive(Default)]
 pub struct UpstreamInputs {
     /// The servers whose tools the program may call.
-    pub names: Vec<String>,
+    pub names: Vec<ServerName>,
     /// Whether programs can call any at all on this host.
     pub has_any: bool,
+    /// The names of all of them.
+    pub configured: Vec<String>,
 }
 
 /// In the workspace.
 const HOME: &str = ".home";
-const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Plans a run. The only things that can still be wrong are a file of the request
 /// that has the name the program itself gets, and a mount where its runtime is.
@@ -101,7 +107,7 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         defaults,
         packages,
         upstream,
-        mut notes,
+        notes,
         ..
     } = inputs;
     let settled = defaults.settle(request.asked_limits());
@@ -128,10 +134,21 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
     let argv = runtime
         .engine_command(&file, &parts.args)
         .unwrap_or_else(|| names.expand(&runtime.way.run));
+    let prestarted = match runtime.way.prestart.as_slice() {
+        [] => argv.clone(),
+        words => names.expand(words),
+    };
     let env = environment(definition, runtime);
     let packages_shown = packages.tree.is_some();
     let shown: Vec<Tree> = trees.iter().cloned().chain(packages.tree).collect();
-    let files: Vec<InputFile> = [source].into_iter().chain(parts.files).collect();
+    let files = [source].into_iter().chain(parts.call.begin);
+    let files: Vec<InputFile> = files.chain(parts.files).collect();
+    let is_mcp = |file: &InputFile| {
+        let first = file.path.components().next();
+        first.is_some_and(|first| first == "mcp" || first.starts_with("mcp."))
+    };
+    let wishes = packages.wishes.as_ref();
+    let has_own_mcp = wishes.is_some_and(|it| it.names("mcp")) || files.iter().any(is_mcp);
     let build = build::plan(
         definition,
         &names,
@@ -163,6 +180,10 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
 
     let binding = definition.binding.as_ref();
     let binding = binding.filter(|_| !upstream.names.is_empty());
+    let has_command = binding.is_none() && !upstream.names.is_empty();
+    if has_command {
+        binding::find_command(&mut launch);
+    }
     let showing = match session {
         None => parts.showing,
         // Its worker is started as it is, and shows what its calls do.
@@ -174,6 +195,7 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         runtime,
         code: &parts.code,
         is_given_words: !parts.args.is_empty() || !parts.env.is_empty(),
+        argv: prestarted,
         files: &files,
         is_built: build.is_some(),
         has_network: inputs.egress.is_some(),
@@ -181,28 +203,39 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         binding,
         display: shows.map(|(display, _)| display),
     }
-    .prestart(&launch, defaults, upstream.has_any);
+    .prestart(&launch, defaults, upstream.has_any)
+    // Where nobody was expected to call a server, no pre-started sandbox listens for calls.
+    .filter(|_| binding.is_none() || upstream.has_any);
 
     launch = launch.files(files);
     if inputs.egress.is_some() {
         launch = network::grant(launch);
     }
-    let servers = match (binding, upstream.names) {
-        (Some(binding), names) => {
-            launch = binding::bind(launch, binding, runtime, &file, &names);
-            names
+    launch = match binding {
+        Some(binding) => Bound {
+            binding,
+            runtime,
+            program: &file,
+            code: &parts.code,
+            servers: &upstream.names,
+            configured: &upstream.configured,
+            is_ours: !has_own_mcp,
         }
-        (None, names) if !names.is_empty() => {
-            let language = &definition.name;
-            notes.push(format!(
-                "programs in {language} cannot call the tools of servers"
-            ));
-            Vec::new()
-        }
-        _ => Vec::new(),
+        .bind(launch),
+        None if has_command => binding::place_command(launch),
+        None => launch,
     };
+    let servers = upstream.names.into_iter().map(|it| it.alias).collect();
     if let Some(shows) = shows {
         launch = display::equip(launch, shows, runtime, &file);
+    }
+    // One without a prelude is told nothing.
+    if let Some(prestart) = &mut launch.prestart
+        && !runtime.way.prelude.is_empty()
+    {
+        let wants = shows.map(|(_, wants)| wants).unwrap_or_default();
+        let own = runtime.way.prelude.replace("{wants}", wants.words());
+        prestart.prelude = format!("{}\n{own}", prestart.prelude);
     }
     if let Some(display) = definition.display.as_ref()
         && session.as_ref().is_some_and(|session| session.shows)
@@ -218,20 +251,24 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         env: base_environment(runtime),
         offline: packages.offline,
     });
+    let (source, failure) = match &session {
+        Some(session) => {
+            let (name, shown) = session::call_file(session, &path, parts.call.number);
+            (name, definition.failure.for_file(&shown))
+        }
+        None => (path, definition.failure.for_file(&file)),
+    };
     Ok(RunPlan {
         language: definition.id.clone(),
         chosen: inputs.chosen,
         runtime: runtime.clone(),
-        source: path,
+        source,
         launch,
         build,
         packages: packages.map(Box::new),
         egress: inputs.egress,
         servers,
-        failure: match session {
-            Some(_) => definition.failure.clone(),
-            None => definition.failure.for_file(&file),
-        },
+        failure,
         session,
         at_prompt: parts.showing == Showing::Prompt,
         most: defaults.most(),
@@ -263,98 +300,6 @@ fn check_mounts(mounts: &[Mount], trees: &[Tree]) -> Result<(), RequestError> {
         }
     }
     Ok(())
-}
-
-/// What the program calls itself, as far as that is needed.
-fn own_name(request: &RunRequest, definition: &Definition) -> String {
-    let source = &definition.source;
-    let text = match source.name.as_slice() {
-        [] => return source.nameless.clone(),
-        _ => String::from_utf8_lossy(request.code()),
-    };
-    let named = source.name.iter().find_map(|rule| rule.first(&text));
-    named.unwrap_or(&source.nameless).to_owned()
-}
-
-/// The program with what its runtime must find at its beginning.
-fn source_text(definition: &Definition, code: &[u8]) -> Vec<u8> {
-    match &definition.source.prepend {
-        Some(prepend) if !prepend.unless.is_in(&String::from_utf8_lossy(code)) => {
-            [prepend.text.as_bytes(), unmarked(code)].concat()
-        }
-        _ => code.to_vec(),
-    }
-}
-
-/// A program that came as a file of this language keeps its name, so that its
-/// messages speak of the file the caller knows.
-fn source_path(
-    request: &RunRequest,
-    definition: &Definition,
-    usual: &CellPath,
-    name: &str,
-) -> CellPath {
-    let source = &definition.source;
-    let kept = request.file_name();
-    if let Some(kept) = kept.filter(|it| source.keep_name && definition.owns(it.as_str())) {
-        return kept.clone();
-    }
-    let name = if source.lower_case {
-        name.to_lowercase()
-    } else {
-        name.to_owned()
-    };
-    // A name that makes no path is the program's fault, and its runtime will say so.
-    CellPath::parse(&usual.as_str().replace("{name}", &name)).unwrap_or_else(|_| usual.clone())
-}
-
-/// The file as the runtime is told of it: as one would type it in the workspace.
-fn file_argument(path: &CellPath) -> String {
-    // `-c.py` must not be read as an option.
-    if path.as_str().starts_with('-') {
-        format!("./{path}")
-    } else {
-        path.to_string()
-    }
-}
-
-/// Ours, then the language's; the later wins, and the request's wins over both.
-fn environment(definition: &Definition, runtime: &Runtime) -> BTreeMap<String, String> {
-    let mut env = base_environment(runtime);
-    env.extend(definition.env.clone());
-    env.extend(runtime.way.env.clone());
-    env
-}
-
-/// How many threads a library shall compute with. Most make one for each processor that they see, and a cell sees more than its quota
-/// lets it use: on a large machine they would meet the limit of processes, and complain of that.
-fn threads(limits: &Limits) -> (String, String) {
-    let count = limits.cpus.max(1.0).ceil();
-    ("OMP_NUM_THREADS".to_owned(), count.to_string())
-}
-
-/// What any program has, and what the runtime itself needs.
-fn base_environment(runtime: &Runtime) -> BTreeMap<String, String> {
-    let tools = runtime.tools.iter().map(|it| (&it.prefix, &it.program));
-    // What is not under /usr is found by its name too.
-    let own = [(&runtime.prefix, &runtime.program)]
-        .into_iter()
-        .chain(tools);
-    let folders = own
-        .filter(|(prefix, _)| prefix.is_some())
-        .filter_map(|(_, program)| Path::new(program).parent()?.to_str());
-    let path: Vec<&str> = folders.chain([PATH]).collect();
-    let mut env = BTreeMap::from([
-        ("HOME".to_owned(), format!("/workspace/{HOME}")),
-        ("LANG".to_owned(), "C.UTF-8".to_owned()),
-        ("PATH".to_owned(), path.join(":")),
-        ("TMPDIR".to_owned(), "/tmp".to_owned()),
-    ]);
-    if !runtime.libraries.is_empty() {
-        env.insert("LD_LIBRARY_PATH".to_owned(), runtime.libraries.join(":"));
-    }
-    env.extend(runtime.env.clone());
-    env
 }
 
 #[cfg(test)]

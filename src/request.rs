@@ -57,6 +57,25 @@ pub struct RunRequest {
     wants_files: bool,
     showing: Showing,
     session: Option<SessionName>,
+    call: Call,
+}
+
+/// One call among those of its session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// By which its runtime knows it, from 1 on.
+    pub number: u64,
+    /// What a session begins with that has no sandbox yet; files of the request replace those of the same name.
+    pub begin: Vec<InputFile>,
+}
+
+impl Default for Call {
+    fn default() -> Self {
+        Self {
+            number: 1,
+            begin: Vec::new(),
+        }
+    }
 }
 
 /// The kernel takes a quarter of the 8 MiB stack for arguments and environment; half of that leaves room for ours.
@@ -90,6 +109,7 @@ impl RunRequest {
             wants_files: false,
             showing: Showing::Nothing,
             session: None,
+            call: Call::default(),
         })
     }
 
@@ -225,6 +245,12 @@ impl RunRequest {
         self
     }
 
+    /// Which of its session's calls it is.
+    pub fn as_call(mut self, call: Call) -> Self {
+        self.call = call;
+        self
+    }
+
     pub fn session(&self) -> Option<&SessionName> {
         self.session.as_ref()
     }
@@ -277,6 +303,7 @@ impl RunRequest {
             mounts,
             wants_files,
             showing,
+            call,
             ..
         } = self;
         Parts {
@@ -287,6 +314,7 @@ impl RunRequest {
             mounts,
             wants_files,
             showing,
+            call,
         }
     }
 
@@ -318,6 +346,7 @@ pub(crate) struct Parts {
     pub mounts: Vec<Mount>,
     pub wants_files: bool,
     pub showing: Showing,
+    pub call: Call,
 }
 
 /// Without the byte order mark that some editors put at the start of a file.

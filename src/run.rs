@@ -21,6 +21,7 @@ use crate::cell::{
 };
 use crate::loopback::Serving;
 use crate::request::{CellPath, InputFile};
+use crate::upstream::Asking;
 
 use output::{Output, Task, feed};
 use watch::{End, Watch};
@@ -65,6 +66,8 @@ pub struct Surface {
     pub requirement: Requirement,
     /// Who asked for it.
     pub caller: Caller,
+    /// Who can be asked whether it may call a tool.
+    pub asking: Option<Asking>,
 }
 
 impl Surface {
@@ -75,6 +78,7 @@ impl Surface {
             events: mpsc::channel(1).0,
             requirement,
             caller: Caller::local(),
+            asking: None,
         }
     }
 }
@@ -120,7 +124,8 @@ pub async fn watch(
     let serving = serve(cell, launch)?;
 
     let started = Instant::now();
-    let mut watch = Watch::new(cell, &launch.limits);
+    let pause = surface.asking.map(|asking| asking.pause);
+    let mut watch = Watch::new(cell, &launch.limits, pause);
     let mut cancelled = std::pin::pin!(cancelled);
     let deadline = started + launch.timeout;
     let end = watch
@@ -165,6 +170,8 @@ pub async fn watch(
     })
 }
 
+/// What is taken into memory of what a program made: a compiler, or a tool chain's first run.
+const MOST_COLLECTED: u64 = 512 << 20;
 /// What all the files together may have that a program shows something with.
 const MOST_SHOWN: u64 = 32 << 20;
 
@@ -188,12 +195,19 @@ fn serve(cell: &mut dyn Cell, launch: &Launch) -> Result<Option<Serving>, CellEr
 
 /// What the launch wants of the workspace.
 async fn fetch(cell: &dyn Cell, launch: &Launch) -> Result<(Vec<InputFile>, u64), CellError> {
-    let most = launch.limits.workspace;
-    let mut files = Vec::new();
-    for folder in &launch.collect {
-        let found = cell.collect(folder, most).await;
-        files.extend(found.map_err(CellError::Collect)?);
+    if launch.collect.is_empty() && launch.export.is_none() {
+        return Ok((Vec::new(), 0));
     }
+    // SECURITY: what is kept for others is nobody's to change while it is read. A program may have left another behind that dies only now.
+    cell.gone().await.map_err(CellError::Collect)?;
+    let mut files = Vec::new();
+    let mut left = launch.limits.workspace.min(MOST_COLLECTED);
+    for folder in &launch.collect {
+        let found = cell.collect(folder, left).await;
+        files.extend(found.map_err(CellError::Collect)?);
+        left = left.saturating_sub(files.iter().map(InputFile::held).sum());
+    }
+    let most = launch.limits.workspace;
     let exported = match &launch.export {
         Some((folder, to)) => {
             let exported = cell.export(folder, to, most).await;

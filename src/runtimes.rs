@@ -160,7 +160,12 @@ fn bring(
     let _lock = runtimes.lock(|| tell(Event::Waiting))?;
     let folder = recipe.folder(arch);
     // Asked under the lock: whoever had it before may have brought the same.
-    let already = runtimes.has(&folder);
+    let mut already = runtimes.has(&folder);
+    if already && !runtimes.is_whole(&folder) {
+        tracing::warn!(folder, "a runtime is damaged: it is fetched again");
+        runtimes.take_out(&folder)?;
+        already = false;
+    }
     if !already {
         let (name, version) = (&recipe.name, &recipe.version);
         tracing::info!(name, version, "fetches a runtime");

@@ -69,6 +69,16 @@ impl Header {
     }
 }
 
+/// As it may stand in a URL.
+pub fn percent_encoded(value: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let letter = |byte: u8| match plain(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    value.bytes().map(letter).collect()
+}
+
 impl Secret {
     /// The same for another run: no two have one placeholder.
     pub fn for_run(&self) -> Self {

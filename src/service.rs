@@ -12,14 +12,16 @@ mod recording;
 mod run;
 mod sessions;
 mod settings;
+mod within;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
 use crate::caller::Caller;
-use crate::config::Config;
+use crate::config::{Config, Server};
 use crate::engine::{Engine, Rejected};
 use crate::plan::{Defaults, RunPlan};
 use crate::records::Records;
@@ -41,6 +43,12 @@ pub use settings::{Budget, Settings};
 
 use queue::Queue;
 use sessions::Sessions;
+
+/// How often we look whether the configuration has other upstream servers.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// Changes so close to each other are told at once.
+const SETTLE: Duration = Duration::from_millis(200);
 
 /// Runs programs for callers. Cheap to make: nothing is looked for before the first run.
 pub struct Service {
@@ -136,39 +144,101 @@ impl Service {
         });
     }
 
-    /// The tools of the upstream servers as text, one line each; none without such servers,
-    /// and none before they have been looked up.
-    pub fn upstream_catalogue(&self) -> Option<String> {
-        let servers = self.known_upstream().filter(|it| !it.all().is_empty())?;
-        Some(servers.catalogue())
+    /// The upstream servers, if there are some. Starts none of them; may read files.
+    pub fn upstream(&self) -> Option<Arc<UpstreamServers>> {
+        let are_configured = || {
+            let config = self.config();
+            let functions = || self.settings.functions.iter();
+            config.is_some_and(|it| !it.servers.is_empty())
+                || functions().any(|(_, functions)| !functions.tools().is_empty())
+        };
+        let engine = match self.engine.get() {
+            Some(engine) => engine,
+            None => are_configured().then(|| self.engine())?,
+        };
+        let servers = engine.servers().ok()?;
+        Some(servers).filter(|it| it.shown().next().is_some())
     }
 
-    /// Starts the upstream servers once a client is there, and calls `changed` whenever their
-    /// tools are others than before. Ends at once if there are no such servers.
-    pub async fn follow_upstream(self: &Arc<Self>, changed: impl Fn()) {
+    /// The names of the configured upstream servers.
+    pub fn server_names(&self) -> Vec<String> {
+        let servers = self.engine().servers();
+        servers.map(|it| it.names()).unwrap_or_default()
+    }
+
+    /// Learns the tools of upstream servers once a client is there, and calls `changed` whenever they are others than before: because a
+    /// server says so, or because the configuration has other servers now. Never waits for a server.
+    pub async fn follow_upstream(self: &Arc<Self>, mut changed: impl FnMut()) {
         self.first_client.notified().await;
         let this = self.clone();
-        let has_some = move || this.engine().servers().is_ok_and(|it| !it.all().is_empty());
-        if !matches!(tokio::task::spawn_blocking(has_some).await, Ok(true)) {
-            return;
-        }
-        let Some(servers) = self.known_upstream() else {
+        let found = tokio::task::spawn_blocking(move || {
+            let stamp = this.engine().servers_stamp();
+            // The configuration may have changed between when it was read and now.
+            this.engine().renew_servers();
+            stamp
+        });
+        let Ok(Some(mut stamp)) = found.await else {
             return;
         };
-        let mut before = String::new();
-        loop {
-            servers.discover().await;
-            let now = servers.catalogue();
+        let mut before = None;
+        let mut asking = tokio::task::JoinSet::new();
+        while let Some(servers) = self.known_upstream() {
+            let exposed = servers.all().iter().flat_map(|it| it.exposed());
+            let now = Some((servers.catalogue(), exposed.collect::<Vec<_>>()));
             if now != before {
                 changed();
                 before = now;
             }
-            servers.changed().await;
+            // What it had begun to start goes on.
+            asking.abort_all();
+            let asked = servers.clone();
+            asking.spawn(async move { asked.discover().await });
+            loop {
+                tokio::select! {
+                    () = servers.changed() => {
+                        // Others that were started with it are about to answer too.
+                        tokio::time::sleep(SETTLE).await;
+                        break;
+                    }
+                    () = tokio::time::sleep(LOOK) => {}
+                }
+                let now = self.engine().servers_stamp();
+                if let Some(now) = now.filter(|now| *now != stamp) {
+                    stamp = now;
+                    let this = self.clone();
+                    let renew = tokio::task::spawn_blocking(move || this.engine().renew_servers());
+                    let _ = renew.await;
+                    before = None;
+                    break;
+                }
+            }
         }
     }
 
-    fn known_upstream(&self) -> Option<&UpstreamServers> {
+    /// Whether a program may have to wait for its user's consent to a call.
+    pub fn may_ask(&self) -> bool {
+        let asks = |server: &Server| !server.rules.ask.is_empty();
+        match self.known_upstream() {
+            Some(servers) => servers
+                .all()
+                .iter()
+                .any(|it| it.settings().is_some_and(asks)),
+            // The first run is about to look them up.
+            None => self
+                .config()
+                .is_some_and(|it| it.servers.iter().any(|it| asks(&it.1))),
+        }
+    }
+
+    fn known_upstream(&self) -> Option<Arc<UpstreamServers>> {
         self.engine.get()?.servers().ok()
+    }
+
+    /// Says that the functions of this process that programs may call are others than before.
+    pub fn functions_changed(&self) {
+        if let Some(servers) = self.known_upstream() {
+            servers.tell();
+        }
     }
 
     /// The sessions of this caller.

@@ -1,13 +1,22 @@
 //! Bytes of unknown number: in memory while they are few, then in a file.
+//!
+//! All of them share one file without a name, in blocks: kept outputs take one descriptor in all, what is let go of makes room at
+//! once, and there is a ceiling for everything together.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+mod blocks;
 
-use rustix::fs::{Mode, OFlags, open};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
 
-/// How many bytes stay in memory.
+use blocks::Blocks;
+
+/// How many bytes stay in memory while a stream is on its way.
 const IN_MEMORY: usize = 256 << 10;
+/// How many of a stored one do.
+const FEW: usize = 16 << 10;
+/// How many are copied or compared at a time.
+const PIECE: usize = 1 << 18;
 
 /// A stream on its way to be stored.
 #[derive(Default)]
@@ -15,7 +24,7 @@ pub struct Spool {
     /// How many of its first bytes are held elsewhere, and not here.
     elsewhere: u64,
     start: Vec<u8>,
-    file: Option<File>,
+    file: Option<Blocks>,
     /// Bytes of the stream, with those that are held elsewhere.
     len: u64,
     /// Set when the disk refused some of it: then none of it can be trusted.
@@ -34,7 +43,8 @@ impl Spool {
 
     /// Adds bytes. Writes go to the page cache and take microseconds.
     pub fn add(&mut self, bytes: &[u8]) {
-        let elsewhere = self.elsewhere.saturating_sub(self.len);
+        let before = self.len;
+        let elsewhere = self.elsewhere.saturating_sub(before);
         self.len += bytes.len() as u64;
         let passed = bytes.len().min(elsewhere as usize);
         let bytes = &bytes[passed..];
@@ -45,18 +55,19 @@ impl Spool {
             self.start.extend_from_slice(bytes);
             return;
         }
-        if let Err(error) = self.spill(bytes) {
+        if let Err(error) = self.spill(bytes, before + passed as u64) {
             self.failed = Some(error);
-            self.file = None;
             self.start = Vec::new();
+            self.file = None;
         }
     }
 
+    /// The bytes, all of them or an error.
     pub fn finish(self) -> io::Result<Spooled> {
         self.finish_with(&[])
     }
 
-    /// The whole stream, with the bytes from its beginning that were not added here.
+    /// The same, with the bytes that were held elsewhere.
     pub fn finish_with(self, beginning: &[u8]) -> io::Result<Spooled> {
         if let Some(error) = self.failed {
             return Err(error);
@@ -69,8 +80,12 @@ impl Spool {
                     content: Content::Memory(bytes),
                 })
             }
-            Some(file) => {
-                file.write_all_at(beginning, 0)?;
+            // SECURITY: a block may have been another stream's, so no byte of it is left unwritten.
+            Some(_) if beginning.len() as u64 != self.elsewhere => {
+                Err(io::ErrorKind::InvalidInput.into())
+            }
+            Some(mut file) => {
+                file.write(beginning, 0)?;
                 Ok(Spooled {
                     len: self.len,
                     content: Content::File(file),
@@ -79,17 +94,11 @@ impl Spool {
         }
     }
 
-    fn spill(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if self.file.is_none() {
-            let mut file = nameless_file()?;
-            file.seek(SeekFrom::Start(self.elsewhere))?;
-            file.write_all(&std::mem::take(&mut self.start))?;
-            self.file = Some(file);
-        }
-        match &mut self.file {
-            Some(file) => file.write_all(bytes),
-            None => Ok(()),
-        }
+    /// Writes bytes that stand at `at`, and those in memory before them.
+    fn spill(&mut self, bytes: &[u8], at: u64) -> io::Result<()> {
+        let file = self.file.get_or_insert_default();
+        file.write(&std::mem::take(&mut self.start), self.elsewhere)?;
+        file.write(bytes, at)
     }
 }
 
@@ -103,7 +112,7 @@ pub struct Spooled {
 #[derive(Debug)]
 enum Content {
     Memory(Vec<u8>),
-    File(File),
+    File(Blocks),
 }
 
 impl Default for Spooled {
@@ -115,6 +124,15 @@ impl Default for Spooled {
     }
 }
 
+/// Nobody asks whether two hold the same bytes: each is itself.
+impl PartialEq for Spooled {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for Spooled {}
+
 impl Spooled {
     pub fn len(&self) -> u64 {
         self.len
@@ -122,6 +140,23 @@ impl Spooled {
 
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// The same out of memory, if it is more than a few bytes and there is room for it.
+    pub fn set_down(self) -> Self {
+        match &self.content {
+            Content::Memory(bytes) if bytes.len() > FEW => {
+                let mut file = Blocks::default();
+                match file.write(bytes, 0) {
+                    Ok(()) => Self {
+                        content: Content::File(file),
+                        len: self.len,
+                    },
+                    Err(_) => self,
+                }
+            }
+            _ => self,
+        }
     }
 
     /// The bytes from `offset` on, at most `most` of them.
@@ -137,33 +172,40 @@ impl Spooled {
             }
             Content::File(file) => {
                 let mut bytes = vec![0; wanted];
-                file.read_exact_at(&mut bytes, offset)?;
+                file.read(&mut bytes, offset)?;
                 Ok(bytes)
             }
         }
     }
-}
 
-/// A file in the temporary folder that no path leads to.
-fn nameless_file() -> io::Result<File> {
-    let folder = std::env::temp_dir();
-    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-    let mode = Mode::RUSR | Mode::WUSR;
-    match open(&folder, flags, mode) {
-        Ok(file) => Ok(file.into()),
-        // Not every file system can do that; then it has a name for a moment.
-        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR) => {
-            let path = folder.join(format!("hotcell-{}", crate::random::random_name()));
-            let file = OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .open(&path)?;
-            std::fs::remove_file(&path)?;
-            Ok(file)
+    /// Writes all of it to a file.
+    pub fn copy_to(&self, file: &mut File) -> io::Result<()> {
+        self.pieces(|piece, _| file.write_all(piece).map(|()| true))
+            .map(drop)
+    }
+
+    /// Whether a file of the same length has the same bytes.
+    pub fn is_in(&self, file: &File) -> bool {
+        let mut found = vec![0; PIECE];
+        let same = self.pieces(|piece, at| {
+            let found = &mut found[..piece.len()];
+            file.read_exact_at(found, at)?;
+            Ok(found == piece)
+        });
+        same.unwrap_or(false)
+    }
+
+    /// Looks at one piece after the other, for as long as `look` wants another; whether it wanted them all.
+    fn pieces(&self, mut look: impl FnMut(&[u8], u64) -> io::Result<bool>) -> io::Result<bool> {
+        let mut at = 0;
+        while at < self.len {
+            let piece = self.read(at, PIECE)?;
+            if !look(&piece, at)? {
+                return Ok(false);
+            }
+            at += piece.len() as u64;
         }
-        Err(error) => Err(error.into()),
+        Ok(true)
     }
 }
 

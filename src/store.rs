@@ -60,6 +60,9 @@ impl Default for Retention {
     }
 }
 
+/// How many there may be, whatever they have: those of a few bytes are in memory.
+const MOST_ENTRIES: usize = 4096;
+
 /// The stored outputs of all callers, the oldest first.
 #[derive(Default)]
 pub struct Store {
@@ -120,7 +123,7 @@ impl CallerOutputs<'_> {
         if output.len() > most {
             return false;
         }
-        let output = Arc::new(output);
+        let output = Arc::new(output.set_down());
         if let Some(records) = &self.store.records {
             records.save(Saved {
                 caller: self.caller.clone(),
@@ -139,7 +142,7 @@ impl CallerOutputs<'_> {
             output,
         });
         let mut all: u64 = entries.iter().map(|entry| entry.output.len()).sum();
-        while all > most {
+        while all > most || entries.len() > MOST_ENTRIES {
             all -= entries.pop_front().map_or(all, |entry| entry.output.len());
         }
         true

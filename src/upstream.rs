@@ -4,69 +4,52 @@
 //! port of its own loopback (`bridge`): it says there which tool with what, and gets a value. SECURITY: it holds
 //! no address, no credential and no connection to a server; what a server was started with is taken out of what it says.
 
+mod approval;
+mod backoff;
 mod bridge;
 mod call;
+mod catalogue;
 mod connection;
+mod http;
 mod launch;
+mod ledger;
+mod lifecycle;
+mod link;
+mod nearest;
+mod renewal;
+mod schema;
+mod scrub;
+mod search;
 mod server;
 mod signature;
+mod sse;
+mod storage;
+mod tokens;
 
-use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
-use crate::config;
+use crate::language::Binding;
 use crate::request::{FileSource, RunRequest};
-use crate::secret::Hidden;
 
+use approval::Approved;
+pub use approval::{Approver, Decision, Pause, Question};
 pub use bridge::Bridge;
 pub use call::{Arguments, CallError};
+pub use catalogue::Catalogue;
 pub use launch::{LAUNCHER, ServerStderr, launch};
-use server::Kind;
+pub use ledger::{Asking, Calls, Ledger, ToolCall};
+use search::Searcher;
+pub use search::{Hit, MOST_HITS};
 pub use server::UpstreamServer;
 
-/// What the description of a tool may hold of ours: characters, about four to a token.
-const MOST_SIGNATURES: usize = 6000;
-const MOST_NAMES: usize = 1000;
-
-/// How a server is started.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    pub command: Vec<String>,
-    pub folder: Option<PathBuf>,
-    /// The whole environment of the server.
-    pub env: BTreeMap<String, Hidden>,
-    /// Variables that must not come back from it, beside those whose names say so.
-    pub secret: Vec<String>,
-    /// Those of them that are not set.
-    pub unset: Vec<String>,
-}
-
-impl Settings {
-    fn is_secret(&self, variable: &str) -> bool {
-        let name = variable.to_ascii_uppercase();
-        let words = ["KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH"];
-        self.secret.iter().any(|it| it == variable) || words.iter().any(|it| name.contains(it))
-    }
-}
-
-impl From<config::Server> for Settings {
-    fn from(server: config::Server) -> Self {
-        Self {
-            command: server.command,
-            folder: server.folder,
-            env: server.env,
-            secret: server.pass,
-            unset: server.unset,
-        }
-    }
-}
+/// Servers that are started at a time to learn their tools.
+const AT_ONCE: usize = 4;
 
 /// A tool as its server describes it.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,6 +72,11 @@ impl Tool {
         }
     }
 
+    /// Its name as programs can write it.
+    pub fn spelled(&self) -> String {
+        signature::spelled(&self.name)
+    }
+
     fn read(mut listed: Value) -> Option<Self> {
         Some(Self {
             name: listed["name"].as_str()?.to_owned(),
@@ -105,6 +93,16 @@ impl Tool {
 /// Functions of the program that uses this library, for programs in cells to call.
 pub trait Functions: Send + Sync {
     fn tools(&self) -> Vec<Tool>;
+
+    /// Further names that can be called and are not told.
+    fn hidden(&self) -> &[&str] {
+        &[]
+    }
+
+    /// Whether a program may call one of these; none: if it has the name that they are called by.
+    fn is_named_in(&self, _code: &str) -> Option<bool> {
+        None
+    }
 
     /// What it came to, or why not. Dropped when the program that called has ended.
     fn call<'a>(&'a self, tool: &'a str, arguments: Map<String, Value>) -> Called<'a>;
@@ -129,54 +127,74 @@ impl UnknownServer {
     }
 }
 
+/// A server as programs call it, and as its owner does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerName {
+    pub alias: String,
+    pub name: String,
+    /// The types of its tools as far as they are known, for a program that asks for them.
+    pub types: String,
+}
+
 /// All servers that are configured.
 #[derive(Default)]
 pub struct UpstreamServers {
     all: Vec<Arc<UpstreamServer>>,
+    stderr: ServerStderr,
+    /// Where hotcell keeps what it remembers, if it does.
+    state: Option<PathBuf>,
     /// Told when the tools of one may have changed.
     news: Arc<Notify>,
+    searcher: Arc<Searcher>,
+    approved: Arc<Approved>,
 }
 
 impl UpstreamServers {
-    pub fn new(
-        processes: impl IntoIterator<Item = (String, Settings)>,
-        functions: impl IntoIterator<Item = (String, Arc<dyn Functions>)>,
-        stderr: ServerStderr,
-    ) -> Self {
-        let mut servers = Self::default();
-        // Without an end otherwise, if one of them is this server.
-        let nested = launch::is_upstream();
-        for (name, settings) in processes.into_iter().filter(|_| !nested) {
-            servers.add(name, Kind::Process(settings, stderr));
-        }
-        for (name, functions) in functions {
-            servers.add(name, Kind::Functions(functions));
-        }
-        servers
-    }
-
-    fn add(&mut self, name: String, kind: Kind) {
-        let mut alias = alias(&name);
-        while self.all.iter().any(|other| other.alias == alias) {
-            alias += "_2";
-        }
-        let server = UpstreamServer::new(name, alias, kind, self.news.clone());
-        self.all.push(Arc::new(server));
-    }
-
     pub fn all(&self) -> &[Arc<UpstreamServer>] {
         &self.all
     }
 
-    /// Those that a request's program may call: what it asks for; else all, if it mentions one.
-    pub fn for_request(&self, request: &RunRequest) -> Result<Vec<String>, UnknownServer> {
-        let aliases =
-            |servers: &[Arc<UpstreamServer>]| servers.iter().map(|it| it.alias.clone()).collect();
+    /// As their owner calls them.
+    pub fn names(&self) -> Vec<String> {
+        let lasting = self.all.iter().filter(|it| it.is_lasting());
+        lasting.map(|it| it.name.clone()).collect()
+    }
+
+    /// The modules that a program has of these servers, and no package's.
+    pub fn modules(&self) -> Vec<String> {
+        if !self.has_lasting() {
+            return Vec::new();
+        }
+        let of = self.shown().map(|it| format!("mcp_{}", it.alias));
+        of.chain(["mcp".to_owned()]).collect()
+    }
+
+    /// Those that a request's program may call: what it asks for; else all, if it mentions one, or one of the words that make names at run
+    /// time. A session's later calls may mention one too.
+    pub fn for_request(
+        &self,
+        request: &RunRequest,
+        binding: Option<&Binding>,
+    ) -> Result<Vec<ServerName>, UnknownServer> {
+        let at_run_time = binding.map_or(&[][..], |binding| &binding.dynamic);
+        let code = String::from_utf8_lossy(request.code());
+        let aliases = |servers: &[Arc<UpstreamServer>]| {
+            let wants_types = binding.is_some_and(|it| it.imports_module(&code));
+            let name = |it: &Arc<UpstreamServer>| ServerName {
+                alias: it.alias.clone(),
+                name: it.name.clone(),
+                types: match wants_types {
+                    true => signature::interface(&it.known()),
+                    false => String::new(),
+                },
+            };
+            servers.iter().map(name).collect()
+        };
         if let Some(asked) = request.asked_servers() {
             let find = |asked: &String| {
                 let found = self.find(asked).ok_or_else(|| UnknownServer {
                     asked: asked.clone(),
-                    known: self.all.iter().map(|it| it.name.clone()).collect(),
+                    known: self.names(),
                 });
                 found.cloned()
             };
@@ -187,21 +205,34 @@ impl UpstreamServers {
             return Ok(Vec::new());
         }
         // A program that says no name of theirs has none of their cost.
-        let names = || self.all.iter().map(|it| it.alias.as_str()).chain(["mcp"]);
+        let is_lasting = self.has_lasting();
         let mentions = |bytes: &[u8]| {
             let text = String::from_utf8_lossy(bytes);
-            names().any(|name| text.contains(name))
+            let mut all = self.all.iter();
+            let mut words = at_run_time.iter().map(String::as_str).chain(["mcp"]);
+            all.any(|it| it.is_named_in(&text))
+                || (is_lasting && words.any(|word| text.contains(word)))
         };
         let beside = |source: &FileSource| match source {
             FileSource::Bytes(bytes) => mentions(bytes),
             FileSource::EmptyFolder | FileSource::Link(_) => false,
-            FileSource::HostFile(_) | FileSource::HostFolder(_) => true,
+            FileSource::Kept(_) | FileSource::HostFile(_) | FileSource::HostFolder(_) => true,
         };
-        let files = request.asked_files();
-        match mentions(request.code()) || files.iter().any(|file| beside(&file.source)) {
-            true => Ok(aliases(&self.all)),
-            false => Ok(Vec::new()),
+        let is_named = mentions(request.code());
+        let is_kept = request.session().is_some();
+        let may_be_named = || {
+            let (args, files) = (request.asked_args(), request.asked_files());
+            is_kept
+                || args.iter().any(|word| mentions(word.as_bytes()))
+                || files.iter().any(|file| beside(&file.source))
+        };
+        let is_any_meant = is_named || (is_lasting && may_be_named());
+        if !is_any_meant {
+            return Ok(Vec::new());
         }
+        let is_meant = |it: &UpstreamServer| is_kept || it.is_shown() || it.is_named_in(&code);
+        let meant = self.all.iter().filter(|it| is_meant(it));
+        Ok(aliases(&meant.cloned().collect::<Vec<_>>()))
     }
 
     fn find(&self, name: &str) -> Option<&Arc<UpstreamServer>> {
@@ -212,53 +243,38 @@ impl UpstreamServers {
     /// What stands behind the port of a program that may call these.
     pub fn bridge(&self, aliases: &[String]) -> Arc<Bridge> {
         let found = aliases.iter().filter_map(|alias| self.find(alias)).cloned();
-        Arc::new(Bridge::new(found.collect()))
+        let searcher = self.searcher.clone();
+        Arc::new(Bridge::new(found.collect(), self.names(), searcher))
     }
 
-    /// Starts all of them and asks for their tools, at once.
+    /// Asks those for their tools whose tools are not known, a few at a time; [`changed`](Self::changed) tells of each that has answered.
     pub async fn discover(&self) {
-        let mut asking = tokio::task::JoinSet::new();
-        for server in &self.all {
-            let server = server.clone();
-            asking.spawn(async move {
-                // One that cannot be had is told of to who calls it.
-                let _ = server.tools().await;
-            });
-        }
-        while asking.join_next().await.is_some() {}
+        discover(&self.all).await;
+    }
+
+    /// Tells whoever waits that the tools of one may have changed.
+    pub fn tell(&self) {
+        self.news.notify_one();
     }
 
     /// Waits until the tools of one may have changed.
     pub async fn changed(&self) {
         self.news.notified().await;
     }
+}
 
-    /// What a model is told: every tool that is known, or if those are too many, how many.
-    pub fn catalogue(&self) -> String {
-        let lines = self.all.iter().flat_map(|server| server.signatures());
-        let lines: String = lines.map(|line| line + "\n").collect();
-        if lines.len() <= MOST_SIGNATURES {
-            return lines;
-        }
-        let mut counts: Vec<(usize, &str)> = self
-            .all
-            .iter()
-            .map(|server| (server.known().len(), server.alias.as_str()))
-            .collect();
-        counts.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
-        let mut names = String::new();
-        for (at, (count, alias)) in counts.iter().enumerate() {
-            if names.len() > MOST_NAMES {
-                let _ = write!(names, "and {} more", counts.len() - at);
-                break;
-            }
-            let _ = write!(names, "{alias}({count}) ");
-        }
-        format!(
-            "{}\nprint(mcp.help(\"NAME\")) lists the tools of one.\n",
-            names.trim_end()
-        )
+async fn discover(servers: &[Arc<UpstreamServer>]) {
+    let turns = Arc::new(Semaphore::new(AT_ONCE));
+    let mut asking = tokio::task::JoinSet::new();
+    for server in servers {
+        let (server, turns) = (server.clone(), turns.clone());
+        asking.spawn(async move {
+            let _turn = turns.acquire().await;
+            // One that cannot be had is told of to who calls it.
+            let _ = server.tools().await;
+        });
     }
+    while asking.join_next().await.is_some() {}
 }
 
 /// A name as programs can write it: lower case, `_` for anything else, no digit first.

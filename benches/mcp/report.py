@@ -55,6 +55,10 @@ def metrics_of(result):
         cpu(name, entry, entry.get("cpu"))
         if entry.get("base"):
             put(name + "_wall_ratio", 1 / entry["calls_per_s"] / entry["base"]["python"])
+    for language, name in (("python", "tool_py"), ("js", "tool_js")):
+        for key, value in (result.get("tools", {}).get(language) or {}).items():
+            if key != "error":
+                put(f"{name}_{key}", value)
     put("sleep8_seconds", result.get("sleep8", {}).get("seconds"))
     put("sleep8_right", result.get("sleep8", {}).get("right"))
     for language, name in (("python", "timeout_py"), ("js", "timeout_js")):
@@ -114,6 +118,12 @@ def markdown(run):
                 f"{show('timeout_py_returned_s')}, {show('timeout_py_burning')}, {show('timeout_py_survivors')}",
                 f"{show('mem_idle_pss')} / {show('mem_after_pss')}"]) + " |")
         lines.append("")
+        for result in run["servers"]:
+            get = metrics_of(result).get
+            for name, language in (("tool_py", "Python"), ("tool_js", "JavaScript")):
+                if get(name + "_first_ms") is not None:
+                    lines += [f"{result['name']}: a tool call of another server adds {number(get(name + '_first_ms'))} ms to a {language} run "
+                              f"of {number(get(name + '_plain_ms'))} ms, each further one {number(get(name + '_next_ms'))} ms.", ""]
     if run["raw"]:
         lines += ["| raw command | p50 ms | p99 ms | × | × true | CPU× | n |", "|" + "---|" * 7]
         for row in run["raw"]:

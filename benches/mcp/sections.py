@@ -12,10 +12,11 @@ import string
 import sys
 import time
 
+import tools
 from client import CALL_SECONDS, Server, failed, text_of
 from machine import idle_python_mib, memory_mib, my_descendants, now, own_cpu, run_command, summary
 
-SECTIONS = ("raw", "start", "warm", "js", "numpy", "pandas", "conc", "flow", "burst", "sleep8", "big", "timeout", "memory")
+SECTIONS = ("raw", "start", "warm", "js", "numpy", "pandas", "conc", "flow", "burst", "sleep8", "big", "timeout", "memory", "tools")
 LOOP_SECONDS = 45  # a timed loop stops here even when it has not made all its calls
 SPIN_SECONDS = 12
 
@@ -243,6 +244,8 @@ class Bench:
             section("start", self.starts, config)
         if self.wants("warm", "js", "numpy", "pandas", "conc", "flow", "burst", "sleep8", "big", "memory"):
             section("main", self.measure_warm, config, section)
+        if self.wants("tools"):
+            section("tools", tools.measure, config, self.options.logs, max(10, self.options.n // 2))
         if self.wants("timeout"):
             for language in ("python", "js"):
                 if language in config:

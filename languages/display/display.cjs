@@ -79,11 +79,14 @@
 
   // The program with its last expression, which begins where a line does, given to `$$v`. What is before it must be a program by
   // itself, and it an expression by itself. An error in that very line is reported five columns late, and in no other.
-  const withValue = (program) => {
+  const withValue = (program, isModule) => {
     const { Script } = require('vm');
+    // A function has no imports and exports of its own; the rest of a module is as in an async one.
+    const statements = /^(import\b[^;'"(]*(['"])[^'"\n]*\2|export\s+(default\b)?)/gm;
+    const inFunction = (text) => (isModule ? `(async function(){'use strict';${text.replace(statements, ';')}\n})` : `(function(exports,require,module,__filename,__dirname){${text}\n})`);
     const parses = (text) => {
       try {
-        new Script(`(function(exports,require,module,__filename,__dirname){${text.replace(/^#!/, '//')}\n})`);
+        new Script(inFunction(text.replace(/^#!/, '//')));
         return true;
       } catch {
         return false;
@@ -103,20 +106,36 @@
 
   const offer = () => {
     const { readFileSync } = fs;
+    const { readFile } = fs.promises;
     const main = require('path').resolve(process.argv[1] ?? '');
+    const expect = () =>
+      Object.defineProperty(globalThis, '$$v', {
+        configurable: true,
+        set(value) {
+          delete globalThis.$$v;
+          keep(value);
+        },
+      });
+    // A module is read by these.
+    const url = require('url').pathToFileURL(main).href;
+    fs.promises.readFile = async function (file, ...rest) {
+      const bytes = await readFile.call(this, file, ...rest);
+      if (file?.href !== url && file !== main) return bytes;
+      fs.promises.readFile = readFile;
+      const text = bytes.toString();
+      const program = withValue(text, true);
+      if (program === text) return bytes;
+      expect();
+      return typeof bytes === 'string' ? program : Buffer.from(program);
+    };
     fs.readFileSync = function (file, ...rest) {
       const text = readFileSync.call(this, file, ...rest);
       if (file !== main || typeof text !== 'string') return text;
       fs.readFileSync = readFileSync;
       const program = withValue(text);
       if (program !== text) {
-        Object.defineProperty(globalThis, '$$v', {
-          configurable: true,
-          set(value) {
-            delete globalThis.$$v;
-            keep(value);
-          },
-        });
+        fs.promises.readFile = readFile;
+        expect();
       }
       return program;
     };

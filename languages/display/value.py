@@ -8,6 +8,7 @@ FOLDER = HERE + 'display/'
 WANTS = '{wants}'
 # No program can have such a name.
 NAME = ' value'
+AWAITING = ' await'
 MOST = 16384
 ITEMS = 2000
 
@@ -170,6 +171,40 @@ def prepare(path, wants):
     return code
 
 
+def prepare_awaiting(path, wants):
+    """The same for a program that may have `await` at its top level, which Python refuses."""
+    if quietly(plain, path, 0)[0] is not None or quietly(plain, path, 0x2000)[0] is None:  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        return prepare(path, wants)
+    import builtins
+    import sys
+    if 'display' in wants:
+        library('display')['install']()
+    program = compiled(path, 0x2000) if 'value' in wants else None
+    if program:
+        offer()
+    else:
+        with open(path, 'rb') as file:
+            program = plain(file.read(), path, 0x2000)
+    become(path, vars(sys.modules['__main__']))
+    setattr(builtins, AWAITING, lambda: run_awaiting(program, path))
+    kinds, where = syntax(), {'lineno': 1, 'col_offset': 0, 'end_lineno': 1, 'end_col_offset': 0}
+    call = kinds.Call(kinds.Name(AWAITING, kinds.Load(), **where), [], [], **where)
+    return compile(kinds.Module([kinds.Expr(call, **where)], []), path, 'exec')
+
+
+def run_awaiting(program, path):
+    import asyncio
+    import builtins
+    import sys
+    delattr(builtins, AWAITING)
+    try:
+        asyncio.run(eval(program, vars(sys.modules['__main__'])))
+    except SystemExit:
+        raise
+    except BaseException as error:
+        fail(error, path)
+
+
 def become(path, main):
     """Gives the main module what it has when it is run from a file."""
     from _frozen_importlib_external import SourceFileLoader
@@ -219,17 +254,23 @@ def start():
     except SystemExit:
         raise
     except BaseException as error:
-        trace = error.__traceback__
-        while trace and trace.tb_frame.f_code.co_filename != path:
-            trace = trace.tb_next
-        error = error.with_traceback(trace)
-        sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
-        sys.excepthook(type(error), error, trace)
-        if isinstance(error, KeyboardInterrupt):
-            import os, signal
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-            os.kill(os.getpid(), signal.SIGINT)
-        sys.exit(1)
+        fail(error, path)
+
+
+def fail(error, path):
+    """Ends as Python does after an error of the program, without the frames below the program."""
+    import sys
+    trace = error.__traceback__
+    while trace and trace.tb_frame.f_code.co_filename != path:
+        trace = trace.tb_next
+    error = error.with_traceback(trace)
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
+    sys.excepthook(type(error), error, trace)
+    if isinstance(error, KeyboardInterrupt):
+        import os, signal
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    sys.exit(1)
 
 
 def room():

@@ -3,17 +3,20 @@
 //! SECURITY: names, sizes and contents are the program's choice, and a process of it may still run while we look. Everything is opened
 //! beneath the workspace's descriptor, follows no link, and is bounded in number, bytes and depth.
 
+mod compare;
+
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::Write;
-use std::fs::{self, File, Metadata};
-use std::io::{self, Read};
+use std::fs::File;
+use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::fs::{FileExt, PermissionsExt};
-use std::path::Path;
 use std::time::SystemTime;
 
 use rustix::fs::FileType;
 use sha2::{Digest, Sha256};
+
+use compare::{is_as_known, is_as_placed, version};
 
 use super::workspace::{open_file, open_folder};
 use crate::media_type;
@@ -253,51 +256,6 @@ impl Search<'_> {
     }
 }
 
-/// Whether a file is one that was placed, and still what it was.
-fn is_as_placed(file: &File, path: &str, placed: &[InputFile]) -> bool {
-    let Ok(found) = file.metadata() else {
-        return false;
-    };
-    placed.iter().any(|it| match &it.source {
-        FileSource::Bytes(bytes) => {
-            it.path.as_str() == path && found.len() == bytes.len() as u64 && has(file, bytes)
-        }
-        FileSource::HostFile(host) => it.path.as_str() == path && is_copy(&found, host),
-        FileSource::HostFolder(host) => {
-            let inner = Path::new(path).strip_prefix(it.path.as_str());
-            inner.is_ok_and(|inner| is_copy(&found, &host.join(inner)))
-        }
-        FileSource::EmptyFolder | FileSource::Link(_) => false,
-    })
-}
-
-/// Whether a file is one that was looked at before, and has not been written to since.
-fn is_as_known(file: &File, path: &str, wanted: &WantedChanges) -> bool {
-    let known = CellPath::parse(path).ok();
-    let known = known.and_then(|path| wanted.known.get(&path));
-    let now = || version(&file.metadata().ok()?);
-    known.is_some_and(|known| now().as_ref() == Some(known))
-}
-
-fn version(found: &Metadata) -> Option<Version> {
-    Some((found.len(), found.modified().ok()?))
-}
-
-fn has(file: &File, bytes: &[u8]) -> bool {
-    let mut found = Vec::with_capacity(bytes.len());
-    let read = file.take(bytes.len() as u64 + 1).read_to_end(&mut found);
-    read.is_ok() && found == bytes
-}
-
-/// A copy has the time of what it was copied from, until it is written to.
-fn is_copy(found: &Metadata, host: &Path) -> bool {
-    let same = |host: Metadata| {
-        host.len() == found.len()
-            && matches!((host.modified(), found.modified()), (Ok(a), Ok(b)) if a == b)
-    };
-    fs::metadata(host).is_ok_and(same)
-}
-
 /// What is in a folder, by name; `None` for a name that is no text.
 fn entries(workspace: BorrowedFd<'_>, folder: &str) -> io::Result<Vec<(Option<String>, FileType)>> {
     let mut found = Vec::new();
@@ -317,81 +275,4 @@ fn entries(workspace: BorrowedFd<'_>, folder: &str) -> io::Result<Vec<(Option<St
 }
 
 #[cfg(test)]
-mod tests {
-    use std::os::fd::AsFd;
-
-    use super::*;
-
-    fn wanted() -> WantedChanges {
-        let except = vec![CellPath::parse(".home").unwrap()];
-        WantedChanges {
-            contents: true,
-            except,
-            known: HashMap::new(),
-        }
-    }
-
-    fn paths(folder: &Path, placed: &[InputFile]) -> (Vec<String>, usize, bool) {
-        let opened = File::open(folder).unwrap();
-        let found = changes(opened.as_fd(), placed, &wanted());
-        let paths = found.files.iter().map(|it| it.path.to_string()).collect();
-        let untouched = is_untouched(opened.as_fd(), placed, &wanted());
-        (paths, found.left_out, untouched)
-    }
-
-    #[test]
-    fn what_is_new_or_changed_is_found_and_what_was_placed_is_not() {
-        let folder = tempfile::TempDir::new().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        let source = |text: &str| InputFile::from_bytes(CellPath::parse("main.py").unwrap(), text);
-        fs::create_dir(at(".home")).unwrap();
-        fs::write(at(".home/cache"), "x").unwrap();
-        fs::write(at("main.py"), "print(1)").unwrap();
-        let placed = [source("print(1)")];
-        assert_eq!(paths(folder.path(), &placed), (vec![], 0, true));
-        let changed = [source("print(2)")];
-        let main = || "main.py".to_owned();
-        assert_eq!(paths(folder.path(), &changed), (vec![main()], 0, false));
-        fs::create_dir_all(at("a/b")).unwrap();
-        fs::create_dir_all(at("a/__pycache__")).unwrap();
-        fs::write(at("a/__pycache__/x.pyc"), "x").unwrap();
-        fs::write(at("a/b/deep.txt"), "x").unwrap();
-        fs::write(at("z.txt"), "x").unwrap();
-        let found = vec!["z.txt".to_owned(), "a/b/deep.txt".to_owned()];
-        assert_eq!(paths(folder.path(), &placed), (found, 0, false));
-    }
-
-    #[test]
-    fn no_link_is_followed_and_nothing_but_files_comes_back() {
-        let folder = tempfile::TempDir::new().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        std::os::unix::fs::symlink("/etc/passwd", at("passwd")).unwrap();
-        std::os::unix::fs::symlink("/etc", at("etc")).unwrap();
-        let fifo = rustix::fs::mknodat(
-            rustix::fs::CWD,
-            at("fifo"),
-            FileType::Fifo,
-            rustix::fs::Mode::RUSR,
-            0,
-        );
-        fifo.unwrap();
-        fs::write(at("control"), "x").unwrap();
-        let found = vec!["control".to_owned()];
-        assert_eq!(paths(folder.path(), &[]), (found, 0, false));
-    }
-
-    #[test]
-    fn more_than_may_be_brought_back_is_counted() {
-        let folder = tempfile::TempDir::new().unwrap();
-        for number in 0..MOST_FILES + 7 {
-            fs::write(folder.path().join(format!("{number:04}")), "x").unwrap();
-        }
-        let mut deep = folder.path().to_owned();
-        for _ in 0..=MOST_FOLDERS_DEEP {
-            deep.push("d");
-        }
-        fs::create_dir_all(&deep).unwrap();
-        let (files, left_out, _) = paths(folder.path(), &[]);
-        assert_eq!((files.len(), left_out), (MOST_FILES, 8));
-    }
-}
+mod tests;

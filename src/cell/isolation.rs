@@ -29,7 +29,7 @@ pub enum Level {
 pub struct WallReport {
     pub name: &'static str,
     pub stands: bool,
-    /// How it stands, or why it does not and what would mend it.
+    /// How it stands, or why it does not and what would fix it.
     pub detail: String,
     /// Whether a run must not start without it, unless that was allowed.
     #[serde(skip)]
@@ -73,7 +73,7 @@ impl Isolation {
                 .to_owned(),
             confines: true,
         }];
-        walls.extend(KERNEL_WALLS.map(|(wall, name, holds, mend, confines)| {
+        walls.extend(KERNEL_WALLS.map(|(wall, name, holds, fix, confines)| {
             let refused = missing.iter().find(|missing| missing.wall == wall);
             WallReport {
                 name,
@@ -81,7 +81,7 @@ impl Isolation {
                 detail: match refused {
                     None => holds.to_owned(),
                     Some(refused) => {
-                        format!("{}. {mend}", io::Error::from_raw_os_error(refused.errno))
+                        format!("{}. {fix}", io::Error::from_raw_os_error(refused.errno))
                     }
                 },
                 confines,
@@ -143,7 +143,7 @@ impl Isolation {
     }
 }
 
-/// The wall, its name, how it holds, how to mend it, and whether it confines.
+/// The wall, its name, how it holds, how to fix it, and whether it confines.
 const KERNEL_WALLS: [(Wall, &str, &str, &str, bool); 7] = [
     (
         Wall::Network,

@@ -34,6 +34,9 @@ pub trait Maker: Send + Sync + 'static {
     fn stop(&self);
 
     fn make(&self) -> Boxed<'_, Result<Self::Made, CellError>>;
+
+    /// Whether it still waits. One that died meanwhile, as the host's first choice when memory runs out, gets no program.
+    fn still_waits(made: &mut Self::Made) -> bool;
 }
 
 /// How far a pool grows when it is found empty.
@@ -140,7 +143,12 @@ impl<M: Maker> Pool<M> {
         }
         state.used = true;
         let is_started = self.maker.is_started();
-        let ready = state.ready.pop_front();
+        let mut ready = state.ready.pop_front();
+        while let Some((made, _)) = &mut ready
+            && !M::still_waits(made)
+        {
+            ready = state.ready.pop_front();
+        }
         if ready.is_none() && is_started {
             state.wanted = (state.wanted * 2).min(MOST);
             state.short = true;

@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::pin::Pin;
+use std::time::Duration;
 
 use jail::cgroup::Usage;
 use jail::{Exit, View};
@@ -93,6 +94,18 @@ pub trait Cell: Send + Sync {
     /// What it uses now and has used.
     fn usage(&self) -> Usage;
 
+    /// The same of one that may have so many bytes of memory, for as long as it runs. Never takes long: one that cannot be counted in time has
+    /// more than it may.
+    fn look(&self, memory: u64) -> Boxed<'_, Usage> {
+        let _ = memory;
+        Box::pin(std::future::ready(self.usage()))
+    }
+
+    /// The processor time that all its processes have used, where `usage` does not have it.
+    fn cpu_time(&self) -> Option<Duration> {
+        None
+    }
+
     /// Stops every process of it until [`thaw`](Self::thaw).
     fn freeze(&self) -> io::Result<()>;
 
@@ -103,6 +116,11 @@ pub trait Cell: Send + Sync {
 
     /// Ends every process of it.
     fn kill(&self);
+
+    /// Waits until every process of it is gone, which was [killed](Self::kill) before.
+    fn gone(&self) -> Boxed<'_, io::Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
 
     /// Which walls stand around it.
     fn isolation(&self) -> &Isolation;

@@ -4,14 +4,14 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use super::{OUR_FAILURE, explain, single_thread, with_causes};
-use crate::doctor::{Group, Level, Report, State, examine};
+use crate::doctor::{Group, Kept, Level, Report, State, examine, verify};
 use crate::hint::Surface;
 use crate::service::{Service, Settings};
 
 const EXIT_CODES: &str = "\
 Exit codes:
   0    everything is in order
-  1    programs run, but a part of the sandbox is missing or failed
+  1    programs run, but a part of the sandbox is missing or failed, or something that is kept was damaged
   125  no sandbox can be made";
 
 /// What to exit with when not everything is in order.
@@ -23,6 +23,9 @@ pub struct Arguments {
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
+    /// Read all that hotcell keeps on the disk (built programs, packages, runtimes), and throw away what is not as it was stored
+    #[arg(long)]
+    store: bool,
 }
 
 pub fn main(arguments: &Arguments) -> ExitCode {
@@ -41,7 +44,13 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             Surface::CommandLine,
         );
     }
-    let report = runtime.block_on(examine(engine));
+    if arguments.store {
+        return stores(&verify(engine), arguments.json);
+    }
+    let report = Report {
+        config: broken.as_ref().map(|it| with_causes(it)),
+        ..runtime.block_on(examine(engine))
+    };
     let text = if arguments.json {
         serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
     } else {
@@ -52,6 +61,30 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         Level::Full if broken.is_none() => ExitCode::SUCCESS,
         Level::Full | Level::Reduced => REDUCED.into(),
         Level::None => OUR_FAILURE.into(),
+    }
+}
+
+fn stores(all: &[Kept], json: bool) -> ExitCode {
+    let text = if json {
+        serde_json::to_string_pretty(&all).unwrap_or_default() + "\n"
+    } else {
+        let lines = all.iter().flat_map(|kept| {
+            let damaged = kept.damaged.len();
+            let mark = if damaged == 0 { "ok" } else { "DAMAGED" };
+            let line = format!("  {mark:<8}{:<20}{damaged} of {}\n", kept.name, kept.count);
+            let names = kept.damaged.iter().map(|it| format!("          {it}\n"));
+            let fix = kept.fix.iter().map(|it| format!("          fix: {it}\n"));
+            [line].into_iter().chain(names).chain(fix)
+        });
+        format!(
+            "damaged, of all that is kept\n{}",
+            lines.collect::<String>()
+        )
+    };
+    let _ = io::stdout().lock().write_all(text.as_bytes());
+    match all.iter().all(|kept| kept.damaged.is_empty()) {
+        true => ExitCode::SUCCESS,
+        false => REDUCED.into(),
     }
 }
 
@@ -69,7 +102,7 @@ fn show(report: &Report) -> String {
             State::Failed => "FAILED",
         };
         lines.push(format!("  {mark:<8}{:<20}{}", check.name, check.means));
-        for (what, text) in [("found", &check.found), ("mend", &check.mend)] {
+        for (what, text) in [("found", &check.found), ("fix", &check.fix)] {
             lines.extend(
                 text.as_ref()
                     .map(|text| format!("          {what}: {text}")),

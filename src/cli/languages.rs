@@ -25,7 +25,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     let engine = service.engine();
     let config = engine.config();
     if let Err(rejected) = &config {
-        // The list is right without it; nothing is changed before it is mended.
+        // The list is right without it; nothing is changed before it is fixed.
         explain(
             &with_causes(rejected),
             rejected.hint(),

@@ -220,8 +220,10 @@ impl Prompt {
             print_note(&line);
         }
         if io::stdout().is_terminal() {
+            let inline = screen::inline(self.terminal, output, &self.session.service);
+            let inline = self.runtime.block_on(inline);
             let mut stdout = io::stdout().lock();
-            for picture in screen::inline(self.terminal, output) {
+            for picture in inline {
                 let _ = stdout.write_all(picture.as_bytes());
             }
             let _ = stdout.flush();

@@ -8,10 +8,11 @@ mod streams;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use super::{
-    BAD_INPUT, OUR_FAILURE, explain, notebook, print_error, print_json, print_note, single_thread,
-    with_causes,
+    BAD_INPUT, OUR_FAILURE, explain, notebook, print_error, print_json, print_note, saved,
+    single_thread, with_causes,
 };
 use crate::caller::Caller;
 use crate::display;
@@ -20,10 +21,12 @@ use crate::hint;
 use crate::language::Surroundings;
 use crate::output::{RunOutput, Verdict};
 use crate::plan::RunPlan;
+use crate::publish::SAVED;
 use crate::records::{self, Keeping};
 use crate::request::RunRequest;
 use crate::run::Stdin;
 use crate::service::{Facts, NotedStdin, RunContext, Service, Settings, keeping};
+use crate::upstream::Functions;
 
 pub use arguments::Arguments;
 pub use grants::Grants;
@@ -36,8 +39,13 @@ pub const HERE: hint::Surface = hint::Surface::CommandLine;
 pub fn main(arguments: &Arguments, early: Option<Engine>) -> ExitCode {
     let json = arguments.json;
     let engine = early.unwrap_or_else(|| Engine::new(Surroundings::from_env()));
+    let saved = saved::tools(engine.config().ok(), engine.surroundings());
+    let engine = match &saved {
+        Some(saved) => engine.with_functions(SAVED, saved.clone() as Arc<dyn Functions>),
+        None => engine,
+    };
     let service = Service::with_engine(
-        engine,
+        engine.with_discovery(arguments.discover),
         Settings {
             requirement: arguments.requirement.read(),
             ..Settings::for_one_run()
@@ -45,6 +53,10 @@ pub fn main(arguments: &Arguments, early: Option<Engine>) -> ExitCode {
     );
     if let Some(file) = arguments.notebook() {
         return notebook::main(arguments, file, service);
+    }
+    let service = Arc::new(service);
+    if let Some(saved) = &saved {
+        saved.run_by(&service);
     }
     let Prepared {
         plan,
@@ -64,7 +76,7 @@ pub fn main(arguments: &Arguments, early: Option<Engine>) -> ExitCode {
     };
     if arguments.plan {
         print_json(&plan);
-        service.leave();
+        leave(service);
         return ExitCode::SUCCESS;
     }
     let runtime = match single_thread() {
@@ -77,7 +89,7 @@ pub fn main(arguments: &Arguments, early: Option<Engine>) -> ExitCode {
         .warm_up(&plan)
         .and_then(|()| runtime.block_on(execute(&service, &plan, has_stdin, json)));
     let version = json.then(|| service.engine().version(&plan)).flatten();
-    service.leave();
+    leave(service);
     let result = result.map(|result| (result, version));
     let (code, output) = report(&plan, result, arguments);
     if let Some((keeping, facts)) = record {
@@ -87,6 +99,13 @@ pub fn main(arguments: &Arguments, early: Option<Engine>) -> ExitCode {
         }
     }
     code
+}
+
+/// Ends with the process, unless something still runs for it.
+fn leave(service: Arc<Service>) {
+    if let Some(service) = Arc::into_inner(service) {
+        service.leave();
+    }
 }
 
 /// A program that is about to run.
@@ -145,6 +164,7 @@ async fn execute(
             prints: !json,
             stop: stop.clone(),
         },
+        approver: None,
         log: None,
         stop: stop.stopped(),
     };

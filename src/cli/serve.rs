@@ -12,15 +12,16 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::signals::asked_to_end;
-use super::{BAD_INPUT, OUR_FAILURE, cannot_start, explain, print_error};
+use super::{BAD_INPUT, OUR_FAILURE, cannot_start, explain, print_error, saved};
 use crate::config::{Config, ConfigError};
 use crate::hint::Surface;
 use crate::language::{Surroundings, Tiers};
 use crate::mcp::{
-    Catalog, Change, CodeRunner, CodeRunnerMcp, Identity, JobTool, Languages, Outputs, RunTool,
-    Server, SessionTool, Tasks, folders, stdio,
+    Capabilities, Catalog, Change, CodeExecutionMode, CodeRunner, CodeRunnerMcp, Identity, JobTool,
+    Languages, Outputs, RunTool, Server, SessionTool, Tasks, UpstreamTools, Waiting, folders,
+    stdio,
 };
-use crate::publish::Folder;
+use crate::publish::{Folder, SAVED};
 use crate::request::RequestError;
 use crate::service::{self, Jobs, Service};
 
@@ -30,6 +31,7 @@ use compat::Compat;
 const INSTRUCTIONS: &str = "Use `run` to execute code: each call is a fresh sandbox without \
     files of the host, and without network unless `network` names hosts, so give it all it needs and print what you want to see; \
     calls with the same `session` share variables and files. \
+    `save_tool(f)` in Python and `saveTool(f)` in JavaScript keep a function for later programs, as `saved.NAME`. \
     Failures say what went wrong in error.kind and what to do in error.hint.";
 
 pub fn main(arguments: &Arguments) -> ExitCode {
@@ -123,6 +125,7 @@ struct Assembled {
     service: Arc<Service>,
     server: Arc<Server>,
     folder: Option<Folder>,
+    upstream: Option<UpstreamTools>,
 }
 
 impl Assembled {
@@ -132,13 +135,18 @@ impl Assembled {
             service,
             server,
             folder,
+            upstream,
         } = self;
         let scripts = async {
             if let Some(folder) = folder {
                 folder.watch(&server).await;
             }
         };
-        let upstream = service.follow_upstream(|| server.announce(Change::Tools));
+        let mut upstream = upstream;
+        let upstream = service.follow_upstream(|| match &mut upstream {
+            Some(tools) => tools.update(&server),
+            None => server.announce(Change::Tools),
+        });
         tokio::join!(scripts, upstream);
         std::future::pending().await
     }
@@ -168,7 +176,22 @@ fn assemble(
         records: records.filter(|_| !arguments.no_record),
         ..arguments.settings(tiers)?
     };
+    // Not for whoever comes without a token: what one saves, others run.
+    let is_own = matches!(arguments.compat, None | Some(Compat::CodeExecutionMode));
+    let may_save = is_own && !arguments.no_auth;
+    let config = settings.config.as_ref().and_then(|it| it.as_ref().ok());
+    let saved = saved::tools(config, &Surroundings::from_env()).filter(|_| may_save);
+    let functions = saved
+        .iter()
+        .map(|saved| (SAVED.to_owned(), saved.clone() as _));
+    let settings = service::Settings {
+        functions: functions.collect(),
+        ..settings
+    };
     let service = Arc::new(Service::new(settings));
+    if let Some(saved) = saved {
+        saved.run_by(&service);
+    }
     let mut catalog = Catalog::default();
     catalog.add_resource(Outputs(service.clone()));
     let identity = match arguments.compat {
@@ -183,11 +206,20 @@ fn assemble(
             }
             other.identity()
         }
+        Some(other @ Compat::CodeExecutionMode) => {
+            catalog.add_tool(CodeExecutionMode {
+                service: service.clone(),
+                settings: compat::code_execution_mode(),
+            });
+            catalog.add_resource(Capabilities);
+            other.identity()
+        }
         None => {
             catalog.add_resource(Languages(service.clone()));
             let tasks = Arc::new(Tasks {
                 jobs: Arc::new(Jobs::new(service.settings().retention.time)),
                 service: service.clone(),
+                waiting: Waiting::default(),
             });
             catalog.add_tool(JobTool(tasks.clone()));
             catalog.add_tool(RunTool(tasks.clone()));
@@ -199,6 +231,10 @@ fn assemble(
                 instructions: Some(instructions(&service)),
             }
         }
+    };
+    let upstream = match arguments.compat {
+        None => Some(UpstreamTools::fill(&service, &mut catalog)),
+        Some(_) => None,
     };
     let folder = match &arguments.publish {
         None => None,
@@ -216,5 +252,6 @@ fn assemble(
         server: Server::new(identity, catalog),
         service,
         folder,
+        upstream,
     })
 }

@@ -1,15 +1,20 @@
 //! Folders of files by name, on disk, never larger than a ceiling.
 //!
-//! An entry appears whole or not at all. The folder is ours alone: who could
-//! write to it would choose what programs run as.
+//! An entry is a folder with what is kept, `files`, and the `inventory` of it. It appears whole or not at all, and is thrown away when it is
+//! not what was stored. The folder is ours alone: who could write to it would choose what programs run as.
 
+mod ceiling;
+
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::key::Key;
+use crate::inventory::{Inventory, Look};
 use crate::random::random_name;
 use crate::request::{FileSource, InputFile};
 
@@ -17,48 +22,97 @@ pub struct Cache {
     folder: PathBuf,
     /// Bytes that all entries together may have.
     most: u64,
+    /// Entries that this process has looked at, and found to be what was stored.
+    verified: Mutex<HashSet<Key>>,
+    /// When there was no room at the last look, and nothing that could go.
+    full: Mutex<Option<Instant>>,
 }
 
-/// An entry used within this time stays: somebody may be reading it.
-const IN_USE: Duration = Duration::from_secs(600);
 /// How folders are called before they are entries, and after.
 const ASIDE: &str = "new-";
 const GONE: &str = "old-";
 /// How often an entry's time of use is written down.
 const NOTED: Duration = Duration::from_secs(60);
+/// What is remembered of entries that were looked at.
+const MOST_VERIFIED: usize = 10_000;
+/// More files than this are written to the disk all at once.
+const FEW: usize = 32;
 
 impl Cache {
     pub fn new(folder: PathBuf, most: u64) -> Self {
-        Self { folder, most }
+        Self {
+            folder,
+            most,
+            verified: Mutex::default(),
+            full: Mutex::default(),
+        }
     }
 
-    /// The folder of an entry.
+    /// The folder of an entry. Reads it if this process has not used it yet and it was touched since it was stored.
     pub fn find(&self, key: &Key) -> Option<PathBuf> {
         let entry = self.folder.join(key.as_str());
         let used = fs::symlink_metadata(&entry).ok()?.modified().ok()?;
         self.check().ok()?;
+        let files = entry.join("files");
+        if !self.is_verified(key) {
+            if !is_whole(&entry, Look::Cheap) {
+                tracing::warn!(
+                    entry = key.as_str(),
+                    "a kept build is damaged: it is made again"
+                );
+                self.discard(&entry);
+                return None;
+            }
+            let mut verified = lock(&self.verified);
+            if verified.len() >= MOST_VERIFIED {
+                verified.clear();
+            }
+            verified.insert(key.clone());
+        }
         if used.elapsed().is_ok_and(|age| age > NOTED) {
             let _ = File::open(&entry).and_then(|it| it.set_modified(SystemTime::now()));
         }
-        Some(entry)
+        Some(files)
     }
 
-    /// Keeps the files below `root`, and returns where.
+    /// Whether this process has used the entry before, so that finding it takes no time.
+    pub fn is_verified(&self, key: &Key) -> bool {
+        lock(&self.verified).contains(key)
+    }
+
+    /// Keeps the files below `root`, and returns where. An error if there is no room for them, nor anything old to make some.
     pub fn store(&self, key: &Key, root: &str, files: &[InputFile]) -> io::Result<PathBuf> {
         private_folder(&self.folder)?;
         self.check()?;
+        let bytes = files.iter().map(InputFile::held).sum();
+        self.make_room(bytes)?;
         let aside = self.folder.join(format!("{ASIDE}{}", random_name()));
         let entry = self.folder.join(key.as_str());
         let written = write(&aside, root, files).and_then(|()| match fs::rename(&aside, &entry) {
             // Another process was first, with the same.
             Err(_) if entry.is_dir() => fs::remove_dir_all(&aside),
+            Ok(()) => self.count(bytes),
             other => other,
         });
         if written.is_err() {
             let _ = fs::remove_dir_all(&aside);
         }
-        self.trim();
-        written.map(|()| entry)
+        written.map(|()| entry.join("files"))
+    }
+
+    /// How many entries there are, and the names of those that are not what was stored. Those are removed.
+    pub fn verify(&self) -> (usize, Vec<String>) {
+        let mut damaged = Vec::new();
+        let mut count = 0;
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        for entry in entries.filter(|it| is_entry(&it.path())) {
+            count += 1;
+            if !is_whole(&entry.path(), Look::Whole) {
+                self.discard(&entry.path());
+                damaged.push(entry.file_name().to_string_lossy().into_owned());
+            }
+        }
+        (count, damaged)
     }
 
     /// Whether the folder is ours and nobody else can write to it.
@@ -72,64 +126,50 @@ impl Cache {
         }
     }
 
-    /// Removes what was used longest ago until all fits.
-    fn trim(&self) {
-        let Ok(entries) = fs::read_dir(&self.folder) else {
-            return;
-        };
-        let mut found: Vec<(SystemTime, u64, PathBuf)> = entries
-            .flatten()
-            .filter_map(|entry| {
-                let used = entry.metadata().ok()?.modified().ok()?;
-                Some((used, size(&entry.path()), entry.path()))
-            })
-            .collect();
-        let mut total: u64 = found.iter().map(|(_, size, _)| size).sum();
-        found.sort();
-        // What a process that was killed left half written, or half removed.
-        let is_left = |path: &Path| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name.starts_with(ASIDE) || name.starts_with(GONE)
-        };
-        found.retain(|(used, size, path)| {
-            let left = is_left(path) && used.elapsed().is_ok_and(|age| age > IN_USE);
-            if left && fs::remove_dir_all(path).is_ok() {
-                total -= size;
-            }
-            !left
-        });
-        for (used, size, path) in found {
-            if total <= self.most || used.elapsed().is_ok_and(|age| age < IN_USE) {
-                return;
-            }
-            // Renamed first: an entry is whole or is not there.
-            let gone = self.folder.join(format!("{GONE}{}", random_name()));
-            if fs::rename(&path, &gone).is_ok() && fs::remove_dir_all(&gone).is_ok() {
-                total -= size;
-            }
-        }
+    /// Renamed first: an entry is whole or is not there.
+    fn discard(&self, entry: &Path) -> bool {
+        let gone = self.folder.join(format!("{GONE}{}", random_name()));
+        fs::rename(entry, &gone).is_ok() && fs::remove_dir_all(&gone).is_ok()
     }
 }
 
+/// Whether it is an entry, and nothing half written or half removed, nor the count.
+fn is_entry(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.is_dir() && !name.starts_with(ASIDE) && !name.starts_with(GONE)
+}
+
+fn is_whole(entry: &Path, look: Look) -> bool {
+    let inventory = Inventory::read(&entry.join("inventory"));
+    inventory.is_ok_and(|it| it.is_still_in(&entry.join("files"), look))
+}
+
 fn write(folder: &Path, root: &str, files: &[InputFile]) -> io::Result<()> {
-    private_folder(folder)?;
+    let inner = folder.join("files");
+    private_folder(&inner)?;
     for file in files {
         let inside = Path::new(file.path.as_str()).strip_prefix(root);
-        let path = folder.join(inside.map_err(io::Error::other)?);
+        let path = inner.join(inside.map_err(io::Error::other)?);
         if let Some(parent) = path.parent() {
             private_folder(parent)?;
         }
         let FileSource::Bytes(bytes) = &file.source else {
             return Err(io::ErrorKind::Unsupported.into());
         };
-        OpenOptions::new()
+        let mut written = OpenOptions::new()
             .write(true)
             .create_new(true)
             .mode(file.mode & 0o700)
-            .open(path)?
-            .write_all(bytes)?;
+            .open(path)?;
+        written.write_all(bytes)?;
+        if files.len() <= FEW {
+            written.sync_all()?;
+        }
     }
-    Ok(())
+    if files.len() > FEW {
+        rustix::fs::syncfs(File::open(folder)?)?;
+    }
+    Inventory::of(&inner)?.write(&folder.join("inventory"))
 }
 
 fn private_folder(path: &Path) -> io::Result<()> {
@@ -139,99 +179,9 @@ fn private_folder(path: &Path) -> io::Result<()> {
         .create(path)
 }
 
-/// Bytes of all files below, following no link.
-fn size(path: &Path) -> u64 {
-    let Ok(found) = fs::symlink_metadata(path) else {
-        return 0;
-    };
-    if !found.is_dir() {
-        return found.len();
-    }
-    let entries = fs::read_dir(path).into_iter().flatten().flatten();
-    entries.map(|entry| size(&entry.path())).sum()
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::request::CellPath;
-
-    fn key(text: &str) -> Key {
-        Key::for_test(text)
-    }
-
-    fn file(path: &str, bytes: &[u8]) -> InputFile {
-        InputFile::from_bytes(CellPath::parse(path).unwrap(), bytes)
-    }
-
-    #[test]
-    fn what_is_kept_is_found_whole_and_nothing_is_left_aside() {
-        let folder = tempfile::TempDir::new().unwrap();
-        let cache = Cache::new(folder.path().join("a/b"), 1 << 20);
-        assert_eq!(cache.find(&key("1")), None);
-        let files = [file(".build/main", b"x"), file(".build/sub/more", b"yy")];
-        for _ in 0..2 {
-            let entry = cache.store(&key("1"), ".build", &files).unwrap();
-            assert_eq!(cache.find(&key("1")), Some(entry.clone()));
-            assert_eq!(fs::read(entry.join("sub/more")).unwrap(), b"yy");
-        }
-        assert_eq!(fs::read_dir(folder.path().join("a/b")).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn the_oldest_goes_when_there_is_no_room_but_nothing_in_use() {
-        let folder = tempfile::TempDir::new().unwrap();
-        let cache = Cache::new(folder.path().join("c"), 25);
-        for name in ["1", "2"] {
-            cache
-                .store(&key(name), ".build", &[file(".build/main", &[0; 10])])
-                .unwrap();
-        }
-        let old = SystemTime::now() - Duration::from_secs(3600);
-        let first = cache.find(&key("1")).unwrap();
-        File::open(&first).unwrap().set_modified(old).unwrap();
-        cache
-            .store(&key("3"), ".build", &[file(".build/main", &[0; 10])])
-            .unwrap();
-        assert_eq!(cache.find(&key("1")), None);
-        assert!(cache.find(&key("2")).is_some() && cache.find(&key("3")).is_some());
-        // All are in use now, so that the ceiling must wait.
-        cache
-            .store(&key("4"), ".build", &[file(".build/main", &[0; 10])])
-            .unwrap();
-        assert!(cache.find(&key("2")).is_some());
-    }
-
-    #[test]
-    fn what_a_killed_process_left_is_removed_when_it_is_old() {
-        let folder = tempfile::TempDir::new().unwrap();
-        let cache = Cache::new(folder.path().join("c"), 1 << 20);
-        let file = [file(".build/main", b"x")];
-        cache.store(&key("1"), ".build", &file).unwrap();
-        let left =
-            ["new-old", "old-old", "new-young"].map(|name| folder.path().join("c").join(name));
-        for path in &left {
-            fs::create_dir(path).unwrap();
-        }
-        let old = SystemTime::now() - Duration::from_secs(3600);
-        for path in &left[..2] {
-            File::open(path).unwrap().set_modified(old).unwrap();
-        }
-        cache.store(&key("2"), ".build", &file).unwrap();
-        assert_eq!(left.map(|path| path.exists()), [false, false, true]);
-        assert!(cache.find(&key("1")).is_some());
-    }
-
-    #[test]
-    fn a_folder_that_others_can_write_to_is_not_believed() {
-        let folder = tempfile::TempDir::new().unwrap();
-        let cache = Cache::new(folder.path().join("c"), 1 << 20);
-        cache
-            .store(&key("1"), ".build", &[file(".build/main", b"x")])
-            .unwrap();
-        assert!(cache.find(&key("1")).is_some());
-        let loose = std::os::unix::fs::PermissionsExt::from_mode(0o770);
-        fs::set_permissions(folder.path().join("c"), loose).unwrap();
-        assert_eq!(cache.find(&key("1")), None);
-    }
-}
+mod tests;

@@ -22,6 +22,7 @@ impl Key {
             hash.add(file.mode.to_le_bytes());
             match &file.source {
                 FileSource::Bytes(bytes) => hash.add(bytes),
+                FileSource::Kept(kept) => hash.add(kept.read(0, usize::MAX).ok()?),
                 FileSource::HostFile(path) => hash.add(fs::read(path).ok()?),
                 FileSource::EmptyFolder => hash.add("a folder"),
                 FileSource::HostFolder(_) => return None,

@@ -1,9 +1,9 @@
 //! The file as it is written: tables and words, not checked yet, each with its position in the text.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use toml::Spanned;
 
 #[derive(Default, Deserialize)]
@@ -13,8 +13,10 @@ pub struct File {
     pub env: EnvTable,
     pub mount: Vec<MountTable>,
     pub secret: Vec<SecretTable>,
-    pub servers: BTreeMap<String, ServerTable>,
+    /// Read one by one, by [`ServersTable`](super::servers::ServersTable).
+    pub servers: Option<IgnoredAny>,
     pub auto_install: bool,
+    pub save_tools: Option<bool>,
     pub packages: PackagesTable,
     pub limits: LimitsTable,
     pub records: RecordsTable,
@@ -92,21 +94,6 @@ pub struct SecretTable {
     pub env: Option<String>,
     pub file: Option<PathBuf>,
     pub header: Option<Spanned<String>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ServerTable {
-    pub command: Spanned<String>,
-    #[serde(default)]
-    pub args: Vec<String>,
-    /// Variables for it beside the few that every program needs.
-    #[serde(default)]
-    pub env: BTreeMap<String, Spanned<String>>,
-    /// Variables of hotcell's own environment for it.
-    #[serde(default)]
-    pub pass: Vec<Spanned<String>>,
-    pub cwd: Option<PathBuf>,
 }
 
 #[derive(Default, Deserialize)]

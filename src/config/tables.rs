@@ -1,7 +1,6 @@
 //! What each table of the file comes to once it is checked: plain values, for the modules that
 //! they are about. What these modules make of them is not known here.
 
-use std::collections::BTreeMap;
 use std::env;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +11,6 @@ use toml::Spanned;
 use super::error::{Mistake, checked};
 use super::file::{
     Amount, LimitTable, LimitsTable, MountTable, PackagesTable, RecordsTable, SecretTable,
-    ServerTable,
 };
 use crate::request::{
     AskedLimits, OwnerLimits, Pattern, RequestError, check_mount, check_variable, parse_count,
@@ -23,8 +21,6 @@ use crate::secret::{Header, Hidden, Secret};
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Shorter values would be found in any text.
 const SHORTEST: usize = 8;
-/// What every program needs of hotcell's own environment.
-const USUAL: [&str; 7] = ["HOME", "LANG", "LOGNAME", "PATH", "TERM", "TMPDIR", "USER"];
 
 /// `[packages]`. What is not written there is `None`.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -42,20 +38,6 @@ pub struct Packages {
     pub build: bool,
     /// Days.
     pub age: Option<u64>,
-}
-
-/// A server that is started as a program: one of `[servers]`.
-#[derive(Debug, Clone)]
-pub struct Server {
-    /// Never empty.
-    pub command: Vec<String>,
-    pub folder: Option<PathBuf>,
-    /// The whole environment of the server.
-    pub env: BTreeMap<String, Hidden>,
-    /// The variables of hotcell's own environment that were asked for.
-    pub pass: Vec<String>,
-    /// Those of them that are not set.
-    pub unset: Vec<String>,
 }
 
 /// `[records]`: whether runs are recorded, how long records are kept, and how many bytes of them.
@@ -140,7 +122,7 @@ impl LimitTable {
     }
 }
 
-fn amount<T>(
+pub fn amount<T>(
     value: &Option<Spanned<Amount>>,
     parse: impl Fn(&str) -> Result<T, RequestError>,
 ) -> Result<Option<T>, Mistake> {
@@ -212,43 +194,6 @@ impl SecretTable {
                 header,
             }),
             Err(why) => Err((hosts, format!("secret `{name}`: {why}"))),
-        })
-    }
-}
-
-impl ServerTable {
-    pub fn check(self) -> Result<Server, Mistake> {
-        if self.command.get_ref().is_empty() {
-            return Err(Mistake::at(&self.command, "it is empty"));
-        }
-        let mut env = BTreeMap::new();
-        let own = |name: &str| env::var(name).ok();
-        for name in USUAL {
-            env.extend(own(name).map(|value| (name.to_owned(), Hidden::new(&value))));
-        }
-        let mut unset = Vec::new();
-        for name in &self.pass {
-            let value = own(name.get_ref());
-            checked(name, |it| {
-                check_variable(it, value.as_deref().unwrap_or_default())
-            })?;
-            match value {
-                Some(value) => drop(env.insert(name.get_ref().clone(), Hidden::new(&value))),
-                None => unset.push(name.get_ref().clone()),
-            }
-        }
-        for (name, value) in self.env {
-            checked(&value, |it| check_variable(&name, it))?;
-            unset.retain(|it| *it != name);
-            env.insert(name, Hidden::new(value.get_ref()));
-        }
-        let command = [self.command.into_inner()].into_iter().chain(self.args);
-        Ok(Server {
-            command: command.collect(),
-            folder: self.cwd,
-            env,
-            pass: self.pass.into_iter().map(|it| it.into_inner()).collect(),
-            unset,
         })
     }
 }

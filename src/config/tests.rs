@@ -3,10 +3,11 @@ use std::time::Duration;
 
 use super::*;
 use crate::request::AskedLimits;
+use crate::secret::Hidden;
 
 fn read(text: &str) -> Result<Config, String> {
     let located = |mistake: Mistake| mistake.located(Path::new("config.toml"), text).to_string();
-    Config::parse(text).map_err(located)
+    Config::parse(Path::new("config.toml"), text).map_err(located)
 }
 
 #[test]
@@ -38,6 +39,7 @@ fn what_is_not_written_is_as_usual() {
     assert_eq!(config.packages, Packages::default());
     assert!(!config.auto_install && config.servers.is_empty());
     assert!(read("auto_install = true").unwrap().auto_install);
+    assert!(config.save_tools && !read("save_tools = false").unwrap().save_tools);
     let config = read("[packages]\nsize = '1g'\noffline = true\nfolder = '/p'").unwrap();
     let expected = Packages {
         size: Some(1 << 30),
@@ -182,13 +184,10 @@ fn a_mistake_is_told_with_its_line_and_its_key() {
             "[[secret]]\nname = 'A'\nhosts = []\nenv = 'X'\nheader = 'X'",
             "5: key `secret.header`: it is not ",
         ),
+        ("servers = 5", "1: key `servers`: a table was expected"),
         (
-            "[servers.a]\ncommand = ''",
-            "2: key `servers.a.command`: it is empty",
-        ),
-        (
-            "[servers.a]\ncommand = 'x'\nenv = { 'A=b' = 'c' }",
-            "3: key `servers.a.env.A=b`: ",
+            "[servers]\ndiscover = 'yes'",
+            "2: key `servers.discover`: `true` or `false` was expected",
         ),
         ("allow\n", "1: "),
     ] {
@@ -199,4 +198,80 @@ fn a_mistake_is_told_with_its_line_and_its_key() {
         );
         assert!(!error.contains('\n'), "{error}");
     }
+}
+
+#[test]
+fn a_mistake_in_an_entry_is_the_matter_of_that_server() {
+    let others = "[servers.a]\ncommand = 'x'\n[servers.z]\nurl = 'https://z.test/mcp'\n";
+    for (bad, told) in [
+        (
+            "command = ''",
+            "5: key `servers.b`: it has no `command` and no `url`",
+        ),
+        ("", "5: key `servers.b`: it has no `command` and no `url`"),
+        (
+            "command = 'x'\nurl = 'https://b.test'",
+            "5: key `servers.b`: it has a `command` and a `url`",
+        ),
+        (
+            "command = 'x'\nenv = { 'A=b' = 'c' }",
+            "5: key `servers.b`: ",
+        ),
+        (
+            "command = 5",
+            "6: key `servers.b.command`: invalid type: integer",
+        ),
+        (
+            "comand = 'x'",
+            "6: key `servers.b.comand`: unknown field `comand`",
+        ),
+        (
+            "url = 'nowhere'",
+            "5: key `servers.b`: its `url` is not one: ",
+        ),
+        (
+            "url = 'file:///etc'",
+            "5: key `servers.b`: its `url` is not one of HTTP",
+        ),
+        (
+            "url = 'https://b.test'\ntransport = 'pigeon'",
+            "7: key `servers.b.transport`: `http` or `sse` was expected",
+        ),
+        ("command = 'x'\nidle = 'long'", "7: key `servers.b.idle`: "),
+        (
+            "url = 'https://b.test'\nheaders = { 'A B' = 'c' }",
+            "5: key `servers.b`: `A B` is not a header",
+        ),
+    ] {
+        let config = read(&format!("{others}[servers.b]\n{bad}\n")).unwrap();
+        let names: Vec<&str> = config.servers.iter().map(|it| it.0.as_str()).collect();
+        assert_eq!(names, ["a", "b", "z"], "{bad}");
+        let reach = |at: usize| &config.servers[at].1.reach;
+        let Reach::Mistake(why) = reach(1) else {
+            panic!("{bad}: {:?}", reach(1));
+        };
+        assert!(
+            why.starts_with(&format!("config.toml:{told}")),
+            "{bad}: {why}"
+        );
+        assert!(matches!(reach(0), Reach::Program(_)) && matches!(reach(2), Reach::Remote(_)));
+    }
+    let none = read("[servers.a]\ncommand = 'x'\ndisabled = true").unwrap();
+    assert!(none.servers.is_empty());
+}
+
+#[test]
+fn what_a_server_must_not_tell_is_known_and_is_not_printed() {
+    let text = "[servers.a]\nurl = 'https://me:password-1@a.test/mcp?api_key=query-secret&page=harmless-page'\n\
+        headers = { Authorization = 'Bearer header-token', Accept = 'x/y', 'X-Plain' = 'harmless-header' }";
+    let config = read(text).unwrap();
+    let server = &config.servers[0].1;
+    let secrets: Vec<&str> = server.secrets.iter().map(Hidden::reveal).collect();
+    assert_eq!(secrets, ["password-1", "query-secret", "header-token"]);
+    let Reach::Remote(remote) = &server.reach else {
+        panic!("{server:?}");
+    };
+    let names: Vec<&str> = remote.headers.iter().map(|it| it.0.as_str()).collect();
+    assert_eq!(names, ["authorization", "x-plain"]);
+    assert!(!format!("{:?}", server.secrets).contains("token"));
 }

@@ -10,6 +10,7 @@ use crate::run::{self, Surface};
 
 /// What a picture in an answer may have: more costs a model a lot and shows it nothing.
 const LONGEST_SIDE: u32 = 1568;
+const LONGEST_IN_TERMINAL: u32 = 800;
 pub const LARGEST_PICTURE: usize = 1 << 20;
 /// For one that is drawn.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -41,23 +42,44 @@ async fn drawn(
     provider: &dyn Provider,
     requirement: Requirement,
 ) -> Option<Vec<u8>> {
-    let name = format!("picture.{}", displayed.kind.extension());
-    let (side, size) = (LONGEST_SIDE.to_string(), LARGEST_PICTURE.to_string());
-    let argv = [
-        jail::ENGINE,
-        "picture",
-        &name,
-        "out/drawn.png",
-        &side,
-        &size,
-    ];
+    let picture = (displayed.kind, &displayed.data[..]);
+    let limits = (LONGEST_SIDE, LARGEST_PICTURE);
+    let made = convert(picture, "drawn.png", limits, (provider, requirement)).await?;
+    // An SVG may have been made to break what draws it.
+    (Kind::of("png", &made) == Some(Kind::Png)).then_some(made)
+}
+
+/// A picture for a terminal that takes sixels.
+pub async fn sixels(
+    picture: (Kind, &[u8]),
+    provider: &dyn Provider,
+    requirement: Requirement,
+) -> Option<String> {
+    let limits = (LONGEST_IN_TERMINAL, 4 * LARGEST_PICTURE);
+    let made = convert(picture, "drawn.six", limits, (provider, requirement)).await?;
+    let inner = made.strip_prefix(b"\x1bPq")?.strip_suffix(b"\x1b\\")?;
+    // SECURITY: it goes to a terminal as it is. Nothing of it can begin another command there.
+    let is_plain = inner.iter().all(|byte| (b' '..=b'~').contains(byte));
+    is_plain.then(|| String::from_utf8(made).ok()).flatten()
+}
+
+/// Has a cell make another file of a picture, within a longest side and a number of bytes.
+async fn convert(
+    (kind, data): (Kind, &[u8]),
+    to: &str,
+    (side, most): (u32, usize),
+    (provider, requirement): (&dyn Provider, Requirement),
+) -> Option<Vec<u8>> {
+    let name = format!("picture.{}", kind.extension());
+    let (side, size, to) = (side.to_string(), most.to_string(), format!("out/{to}"));
+    let argv = [jail::ENGINE, "picture", &name, &to, &side, &size];
     let (source, out) = (CellPath::parse(&name).ok()?, CellPath::parse("out").ok()?);
     let folder = InputFile {
         path: out.clone(),
         source: FileSource::EmptyFolder,
         mode: 0o755,
     };
-    let picture = InputFile::from_bytes(source, displayed.data.clone());
+    let picture = InputFile::from_bytes(source, data);
     let launch = Launch::new(argv.map(str::to_owned).into())
         .files([picture, folder])
         .timeout(TIMEOUT)
@@ -66,10 +88,7 @@ async fn drawn(
     let ended = run::run(provider, &launch, surface, std::future::pending()).await;
     let made = ended.ok()?.collected.into_iter().next()?;
     match made.source {
-        // An SVG may have been made to break what draws it.
-        FileSource::Bytes(bytes) if Kind::of("png", &bytes) == Some(Kind::Png) => {
-            (bytes.len() <= LARGEST_PICTURE).then_some(bytes)
-        }
+        FileSource::Bytes(bytes) => (bytes.len() <= most).then_some(bytes),
         _ => None,
     }
 }

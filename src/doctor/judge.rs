@@ -68,14 +68,14 @@ fn inside(said: &[Fact], outside: &Outside, isolation: &Isolation) -> Vec<Check>
         table.insert(8, ("host's loopback", "what listens on this machine cannot be reached", "network namespace", kept));
     }
     let check = |(name, means, wall, kept): (_, &str, _, _)| {
-        check(Group::Inside, name, means.to_owned(), kept, || mend(&[wall], isolation))
+        check(Group::Inside, name, means.to_owned(), kept, || fix(&[wall], isolation))
     };
     table.into_iter().map(check).collect()
 }
 
 fn walls(isolation: &Isolation) -> impl Iterator<Item = Check> {
     isolation.walls.iter().map(|wall| {
-        let (state, means, mend) = if wall.stands {
+        let (state, means, fix) = if wall.stands {
             (State::Ok, wall.detail.clone(), None)
         } else {
             let means = if wall.confines {
@@ -91,7 +91,7 @@ fn walls(isolation: &Isolation) -> impl Iterator<Item = Check> {
             state,
             means,
             found: None,
-            mend,
+            fix,
         }
     })
 }
@@ -101,7 +101,7 @@ fn check(
     name: &'static str,
     means: String,
     kept: Kept,
-    mend: impl FnOnce() -> String,
+    fix: impl FnOnce() -> String,
 ) -> Check {
     let (state, found) = match kept {
         Ok(()) => (State::Ok, None),
@@ -112,13 +112,13 @@ fn check(
         name,
         state,
         means,
-        mend: found.is_some().then(mend),
+        fix: found.is_some().then(fix),
         found,
     }
 }
 
 /// What to do about a promise that one of `walls` should keep.
-fn mend(walls: &[&str], isolation: &Isolation) -> String {
+fn fix(walls: &[&str], isolation: &Isolation) -> String {
     let missing = isolation
         .walls
         .iter()

@@ -18,6 +18,7 @@ use crate::loopback::PORT;
 use crate::packages::{Installed, InstallerContext, PackageError, PackagePlan, Readied, Refused};
 use crate::plan::{Build, RunPlan};
 use crate::run::{self, Captured, Ended, Outcome, OutputEvent, Spent, Stream, Surface};
+use crate::upstream::{Calls, Ledger};
 
 /// What a run came to.
 #[derive(Debug)]
@@ -30,6 +31,8 @@ pub struct RunResult {
     pub isolation: Isolation,
     /// What it asked of its network, if it had one.
     pub network: Option<egress::Report>,
+    /// Which tools of upstream servers it called.
+    pub calls: Calls,
     /// What became of the compile step, if the plan had one.
     pub compiled: Option<Compiled>,
     /// The packages that it had.
@@ -45,24 +48,16 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    pub(super) fn new(plan: &RunPlan, ended: Ended) -> Self {
-        let outcome = match ended.outcome {
-            Outcome::Exited { code: 1.., .. } | Outcome::Signaled { .. }
-                // A runtime that met the limit first says so in its own words.
-                if plan.failure.ran_out_of_memory(&ended.stderr.tail()) =>
-            {
-                Outcome::OutOfMemory
-            }
-            outcome => outcome,
-        };
+    pub(super) fn new(ended: Ended) -> Self {
         Self {
-            outcome,
+            outcome: ended.outcome,
             stdout: ended.stdout,
             stderr: ended.stderr,
             duration: ended.duration,
             spent: ended.spent,
             isolation: ended.isolation,
             network: None,
+            calls: Calls::default(),
             compiled: None,
             packages: None,
             refused: Vec::new(),
@@ -79,6 +74,13 @@ pub(super) struct Furnished<'a> {
     build: Option<Cow<'a, Build>>,
     pub packages: Option<Box<Installed>>,
     pub refused: Vec<Refused>,
+}
+
+/// A launch with what its program may reach, and what it did reach.
+pub(super) struct Connected<'a> {
+    pub launch: Cow<'a, Launch>,
+    pub proxy: Option<Arc<EgressProxy>>,
+    pub ledger: Option<Arc<Ledger>>,
 }
 
 /// A program with its packages, or how their installation ended.
@@ -145,7 +147,7 @@ impl Engine {
                             compiled: Some(compiled),
                             packages,
                             refused,
-                            ..RunResult::new(plan, *ended)
+                            ..RunResult::new(*ended)
                         });
                     }
                     Built::Ready(folder, files, compiled) => {
@@ -155,17 +157,25 @@ impl Engine {
                 }
             }
         };
-        let (launch, proxy) = self.connect(plan, launch)?;
+        let Connected {
+            launch,
+            proxy,
+            ledger,
+        } = self.connect(plan, launch)?;
+        if let Some(ledger) = &ledger {
+            ledger.ask_of(surface.asking.clone());
+        }
         let mut ended = run::run(&*self.provider, &launch, surface, cancelled).await?;
         tracing::debug!(how = ?ended.outcome, took = ?ended.duration, "run ended");
         let shown = Shown::read(ended.shown.take());
         Ok(RunResult {
             shown,
             network: proxy.map(|proxy| proxy.report()),
+            calls: ledger.map(|ledger| ledger.take()).unwrap_or_default(),
             compiled,
             packages,
             refused,
-            ..RunResult::new(plan, ended)
+            ..RunResult::new(ended)
         })
     }
 
@@ -182,7 +192,7 @@ impl Engine {
         let (walls, events) = (surface.requirement, surface.events.clone());
         let install = self.install(packages, walls, events, cancelled);
         Ok(match install.await? {
-            Readied::Ended(ended) => ControlFlow::Break(Box::new(RunResult::new(plan, *ended))),
+            Readied::Ended(ended) => ControlFlow::Break(Box::new(RunResult::new(*ended))),
             Readied::Without(refused) => ControlFlow::Continue(Furnished::without(plan, refused)),
             Readied::With(installed) => {
                 ControlFlow::Continue(Furnished::with(plan, packages, installed))
@@ -214,15 +224,24 @@ impl Engine {
         &self,
         plan: &RunPlan,
         launch: Cow<'a, Launch>,
-    ) -> Result<(Cow<'a, Launch>, Option<Arc<EgressProxy>>), StartError> {
-        let servers = self.servers.get().filter(|_| !plan.servers.is_empty());
-        let bridge = servers.map(|servers| servers.bridge(&plan.servers));
+    ) -> Result<Connected<'a>, StartError> {
+        let servers = match plan.servers.is_empty() {
+            true => None,
+            false => self.servers().ok(),
+        };
+        let ledger = servers.as_ref().map(|_| Arc::new(Ledger::default()));
+        let bridge = servers.zip(ledger.as_ref());
+        let bridge = bridge.map(|(it, ledger)| it.for_run(ledger).bridge(&plan.servers));
         let Some(egress) = &plan.egress else {
             let launch = match bridge {
                 None => launch,
                 Some(bridge) => Cow::Owned(launch.into_owned().serve(PORT, bridge)),
             };
-            return Ok((launch, None));
+            return Ok(Connected {
+                launch,
+                proxy: None,
+                ledger,
+            });
         };
         let egress = egress.for_run();
         let placeholder = |it: &crate::secret::Secret| (it.name.clone(), it.placeholder.clone());
@@ -244,6 +263,10 @@ impl Engine {
             bridge.map(|it| it as _),
         ));
         let launch = launch.serve(PORT, proxy.clone());
-        Ok((Cow::Owned(launch), Some(proxy)))
+        Ok(Connected {
+            launch: Cow::Owned(launch),
+            proxy: Some(proxy),
+            ledger,
+        })
     }
 }

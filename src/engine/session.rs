@@ -8,6 +8,7 @@ use std::future::Future;
 use std::ops::ControlFlow;
 
 use serde_json::Value;
+use tokio::task::spawn_blocking;
 
 use super::run::Furnished;
 use super::{Engine, RunResult, StartError};
@@ -15,6 +16,7 @@ use crate::cell::Share;
 use crate::display::Shown;
 use crate::egress;
 use crate::plan::RunPlan;
+use crate::request::InputFile;
 use crate::run::{Branch, Call, Life, Session, Stdin, Surface};
 
 pub use live::LiveSession;
@@ -38,6 +40,9 @@ fn not_brought(count: usize) -> Option<String> {
 
 /// How many languages of one session are kept, each in a cell of its own.
 const MOST_LANGUAGES: usize = 4;
+
+/// What a compiler may see of the session's files, in bytes.
+const MOST_FOR_COMPILER: u64 = 64 << 20;
 
 /// One call, and the session if there is one already.
 pub struct SessionCall<'a> {
@@ -126,6 +131,7 @@ impl Engine {
                 return Err(error.into());
             }
         }
+        let asking = surface.asking.clone();
         let call = Call {
             number: session.number,
             code: plan.code(),
@@ -138,17 +144,26 @@ impl Engine {
             timeout: plan.launch.timeout,
             output_limit: plan.launch.output_limit,
             events: surface.events,
+            pause: surface.asking.map(|asking| asking.pause),
         };
         let kept = &mut session.kept[at];
-        let mut called = kept.session.call(call, cancelled).await?;
+        if let Some(ledger) = &kept.ledger {
+            ledger.ask_of(asking);
+        }
+        let called = kept.session.call(call, cancelled).await;
+        if let Some(ledger) = &kept.ledger {
+            ledger.ask_of(None);
+        }
+        let mut called = called?;
         let mut shown = Shown::read(called.ended.shown.take());
         shown.value = called.value.map(|text| value(text, plan));
         let result = RunResult {
             network: kept.report(),
+            calls: kept.calls(),
             packages: furnished.packages,
             refused: furnished.refused,
             shown,
-            ..RunResult::new(plan, called.ended)
+            ..RunResult::new(called.ended)
         };
         let life = called.life;
         match life {
@@ -175,17 +190,36 @@ impl Engine {
         session.calls += 1;
         let (files, _hold) = session.hold_files().await.unzip();
         let mut plan = plan.clone();
+        let mut notes = Vec::new();
         if let Some(files) = files.clone() {
-            let known = tokio::task::spawn_blocking(move || files.versions()).await;
-            plan.launch.changes.iter_mut().for_each(|wanted| {
-                wanted.known = known.as_ref().cloned().unwrap_or_default();
-            });
+            let is_built = plan.build.is_some();
+            let look = move || {
+                (
+                    files.versions(),
+                    is_built.then(|| files.files(MOST_FOR_COMPILER)),
+                )
+            };
+            let (known, texts) = spawn_blocking(look).await.unwrap_or_default();
+            if let Some(wanted) = &mut plan.launch.changes {
+                wanted.known = known;
+            }
+            match (&mut plan.build, texts) {
+                (Some(build), Some(Ok(texts))) => {
+                    let own = build.files.clone();
+                    let is_free = |it: &InputFile| !own.iter().any(|own| it.is_in_the_way_of(own));
+                    build.files.extend(texts.into_iter().filter(is_free));
+                }
+                (Some(_), _) => notes.push(
+                    "the compiler saw the files of this call alone: those of the session are too large"
+                        .to_owned(),
+                ),
+                (None, _) => {}
+            }
             // One that waits may have looked at the files of its workspace already.
             plan.launch.prestart = None;
         }
         plan.launch.share = Some(Share { files });
         let mut result = self.run(&plan, surface, cancelled).await?;
-        let mut notes = Vec::new();
         if let Some(workspace) = result.workspace.take() {
             notes.extend(not_brought(workspace.left_out()));
             let workspace = workspace.except(plan.own_files());
@@ -208,7 +242,8 @@ impl Engine {
         surface: &Surface,
     ) -> Result<Kept, StartError> {
         let launch = plan.worker_launch(furnished.launch.clone().into_owned());
-        let (launch, proxy) = self.connect(plan, Cow::Owned(launch))?;
+        let connected = self.connect(plan, Cow::Owned(launch))?;
+        let launch = connected.launch;
         let provider = &*self.provider;
         let session =
             Session::start(provider, &launch, surface.requirement, &surface.caller).await?;
@@ -219,7 +254,8 @@ impl Engine {
             language: plan.language.clone(),
             network: plan.egress.as_ref().map(|egress| egress.network.clone()),
             servers: plan.servers.clone(),
-            proxy,
+            proxy: connected.proxy,
+            ledger: connected.ledger,
             reported: egress::Report::default(),
             packages: packages.map(|it| it.set.tree.clone()).collect(),
             wishes: plan.packages.as_ref().map(|it| it.wishes.clone()),

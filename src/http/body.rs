@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::{Bytes, Incoming};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
 use hyper::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, StatusCode};
 
-use super::responses::{Answered, refuse};
+use super::responses::{Answered, busy, refuse};
+use crate::held::Hold;
 
 const MOST_BODY: usize = 8 << 20;
 const BODY_TIME: Duration = Duration::from_secs(30);
@@ -74,7 +75,11 @@ pub fn check_content(headers: &HeaderMap) -> Result<(), Box<Answered>> {
     }
 }
 
-pub async fn read_body(headers: &HeaderMap, body: Incoming) -> Result<Bytes, Box<Answered>> {
+/// A body that has come whole, and what is held of it.
+pub async fn read_body(
+    headers: &HeaderMap,
+    body: Incoming,
+) -> Result<(Vec<u8>, Hold), Box<Answered>> {
     let too_large = || {
         let message = format!("a body may have {MOST_BODY} bytes at most");
         refuse(StatusCode::PAYLOAD_TOO_LARGE, message)
@@ -85,10 +90,12 @@ pub async fn read_body(headers: &HeaderMap, body: Incoming) -> Result<Bytes, Box
     if announced.is_some_and(|length| length > MOST_BODY as u64) {
         return Err(too_large());
     }
-    match tokio::time::timeout(BODY_TIME, Limited::new(body, MOST_BODY).collect()).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
-        Ok(Err(_)) => Err(refuse(
+    let reading = collect(body);
+    match tokio::time::timeout(BODY_TIME, reading).await {
+        Ok(Ok(read)) => Ok(read),
+        Ok(Err(Unread::TooLarge)) => Err(too_large()),
+        Ok(Err(Unread::Busy)) => Err(busy()),
+        Ok(Err(Unread::Broken)) => Err(refuse(
             StatusCode::BAD_REQUEST,
             "the body could not be read",
         )),
@@ -97,4 +104,30 @@ pub async fn read_body(headers: &HeaderMap, body: Incoming) -> Result<Bytes, Box
             "the body took too long",
         )),
     }
+}
+
+/// Why a body was not read.
+enum Unread {
+    TooLarge,
+    Busy,
+    Broken,
+}
+
+/// Reads a body piece by piece: each is counted before the next is waited for, so one that is never finished is counted too.
+async fn collect(mut body: Incoming) -> Result<(Vec<u8>, Hold), Unread> {
+    let (mut bytes, mut hold) = (Vec::new(), Hold::default());
+    while let Some(frame) = body.frame().await {
+        let Ok(piece) = frame.map_err(|_| Unread::Broken)?.into_data() else {
+            continue;
+        };
+        if bytes.len() + piece.len() > MOST_BODY {
+            return Err(Unread::TooLarge);
+        }
+        // As it came, and as what it is read into.
+        if !hold.grow(2 * piece.len()) {
+            return Err(Unread::Busy);
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    Ok((bytes, hold))
 }

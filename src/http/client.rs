@@ -9,8 +9,9 @@ use hyper::StatusCode;
 use super::body::Accepts;
 use super::connections::AtWork;
 use super::events::{Events, Work};
-use super::responses::{Answered, event_stream, respond, status};
+use super::responses::{Answered, event_stream, respond, respond_held, status};
 use crate::caller::Caller;
+use crate::held::Hold;
 use crate::mcp::{Outbox, Peer, Session, Transport};
 
 /// After this time a client hears that we are still there.
@@ -39,6 +40,7 @@ impl Client {
             session,
             transport,
             out,
+            held: Arc::default(),
         });
         let mut ready = VecDeque::new();
         if !accepts.events {
@@ -48,7 +50,7 @@ impl Client {
             biased;
             reply = &mut work => Some(reply),
             Some(message) = messages.recv() => {
-                ready.push_back(message);
+                ready.push_back((message, Hold::default()));
                 None
             }
             () = tokio::time::sleep(PATIENCE), if accepts.events => None,
@@ -57,17 +59,17 @@ impl Client {
             return event_stream(Events::new(Some(work), messages, ready, at_work));
         };
         while let Ok(message) = messages.try_recv() {
-            ready.push_back(message);
+            ready.push_back((message, Hold::default()));
         }
         match reply {
             // The client took it back, so there is nothing to say.
             None => respond(StatusCode::NO_CONTENT, "text/plain", ""),
             Some(reply) if ready.is_empty() && accepts.json => {
                 let status = status(&reply);
-                respond(status, "application/json", reply.message)
+                respond_held(status, reply.message, reply.hold)
             }
             Some(reply) => {
-                ready.push_back(reply.message);
+                ready.push_back((reply.message, reply.hold));
                 event_stream(Events::new(None, messages, ready, at_work))
             }
         }

@@ -19,6 +19,7 @@ use super::responses::{Answered, json_error, no_session, not_allowed, refuse, re
 use super::sessions::Sessions;
 use super::token::Failures;
 use crate::caller::Caller;
+use crate::held::Hold;
 use crate::mcp::{
     Fault, MODERN, Message, Peer, Request, Revision, Server, Session, Transport, VERSION_KEY,
     is_batch, parse, parse_batch,
@@ -122,7 +123,7 @@ impl Endpoint {
         let headers = head.headers;
         let accepts = Accepts::read(&headers)?;
         check_content(&headers)?;
-        let body = read_body(&headers, body).await?;
+        let (body, hold) = read_body(&headers, body).await?;
         let client = Client {
             caller,
             transport: transport(&headers),
@@ -131,7 +132,7 @@ impl Endpoint {
             at_work: connection.at_work(),
         };
         if is_batch(&body) {
-            return self.batch(&headers, &body, client).await;
+            return self.batch(&headers, (&body, hold), client).await;
         }
         let message = parse(&body).map_err(|garbled| json_error(garbled.to_message()))?;
         drop(body);
@@ -152,8 +153,12 @@ impl Endpoint {
         };
         let opens = request.method == "initialize" && matches!(version, Version::Legacy);
         let server = self.server.clone();
-        let work =
-            |peer: Peer| -> Work { Box::pin(async move { server.answer(request, &peer).await }) };
+        let work = |peer: Peer| -> Work {
+            Box::pin(async move {
+                let _held = hold;
+                server.answer(request, &peer).await
+            })
+        };
         let mut answer = client.respond(session.clone(), work).await;
         if opens && self.settings.sessions && session.revision().is_some() {
             let id = self.sessions.add(session);
@@ -166,7 +171,7 @@ impl Endpoint {
     async fn batch(
         &self,
         headers: &HeaderMap,
-        body: &[u8],
+        (body, hold): (&[u8], Hold),
         client: Client,
     ) -> Result<Answered, Box<Answered>> {
         let session = self.session(headers)?.unwrap_or_default();
@@ -177,7 +182,10 @@ impl Endpoint {
         let messages = parse_batch(body).map_err(|garbled| json_error(garbled.to_message()))?;
         let server = self.server.clone();
         let work = |peer: Peer| -> Work {
-            Box::pin(async move { server.answer_all(messages, &peer).await })
+            Box::pin(async move {
+                let _held = hold;
+                server.answer_all(messages, &peer).await
+            })
         };
         Ok(client.respond(session, work).await)
     }

@@ -17,6 +17,8 @@ use tokio::sync::mpsc;
 use tokio::time::{Interval, interval_at};
 
 use super::connections::AtWork;
+use super::pieces::Pieces;
+use crate::held::Hold;
 use crate::mcp::Reply;
 
 pub type Body = UnsyncBoxBody<Bytes, Infallible>;
@@ -34,7 +36,10 @@ pub struct Events {
     /// None once it has answered.
     work: Option<Work>,
     messages: mpsc::Receiver<String>,
-    ready: VecDeque<String>,
+    /// With what is held of it.
+    ready: VecDeque<(String, Hold)>,
+    /// What is going out, in pieces.
+    going: Option<Pieces>,
     keep_alive: Interval,
     _at_work: AtWork,
 }
@@ -44,7 +49,7 @@ impl Events {
     pub fn new(
         work: Option<Work>,
         messages: mpsc::Receiver<String>,
-        ready: VecDeque<String>,
+        ready: VecDeque<(String, Hold)>,
         at_work: AtWork,
     ) -> Self {
         let first = tokio::time::Instant::now() + KEEP_ALIVE;
@@ -52,6 +57,7 @@ impl Events {
             work,
             messages,
             ready,
+            going: None,
             keep_alive: interval_at(first, KEEP_ALIVE),
             _at_work: at_work,
         }
@@ -77,30 +83,51 @@ impl HttpBody for Events {
         {
             this.work = None;
             while let Ok(message) = this.messages.try_recv() {
-                this.ready.push_back(message);
+                this.ready.push_back((message, Hold::default()));
             }
-            this.ready.extend(reply.map(|reply| reply.message));
+            this.ready
+                .extend(reply.map(|reply| (reply.message, reply.hold)));
         }
-        if let Some(message) = this.ready.pop_front() {
-            return frame(event(&message));
+        if let Some(piece) = this.going.as_mut().and_then(Pieces::next) {
+            return frame(piece);
+        }
+        this.going = None;
+        if let Some((message, hold)) = this.ready.pop_front() {
+            return this.begin(message, hold);
         }
         match this.messages.poll_recv(task) {
-            Poll::Ready(Some(message)) => return frame(event(&message)),
+            Poll::Ready(Some(message)) => {
+                return this.begin(message, Hold::default());
+            }
             _ if this.work.is_none() => return Poll::Ready(None),
             _ => {}
         }
         match this.keep_alive.poll_tick(task) {
-            Poll::Ready(_) => frame(":\n\n".to_owned()),
+            Poll::Ready(_) => frame(Bytes::from_static(b":\n\n")),
             Poll::Pending => Poll::Pending,
         }
     }
 }
 
-fn frame(text: String) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-    Poll::Ready(Some(Ok(Frame::data(text.into()))))
+impl Events {
+    /// The first piece of an event.
+    fn begin(
+        &mut self,
+        message: String,
+        hold: Hold,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let going = self.going.insert(Pieces::new(event(message), hold));
+        Poll::Ready(going.next().map(|piece| Ok(Frame::data(piece))))
+    }
 }
 
-/// A message is one line of JSON, so it is one line of data.
-fn event(message: &str) -> String {
-    format!("event: message\ndata: {message}\n\n")
+fn frame(piece: Bytes) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    Poll::Ready(Some(Ok(Frame::data(piece))))
+}
+
+/// A message is one line of JSON, so it is one line of data. It is not copied if there is room around it.
+fn event(mut message: String) -> Bytes {
+    message.insert_str(0, "event: message\ndata: ");
+    message.push_str("\n\n");
+    message.into()
 }

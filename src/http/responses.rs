@@ -1,10 +1,15 @@
 //! HTTP responses: which status an answer gets, and which headers go with it.
 
+use http_body_util::BodyExt;
 use hyper::body::Bytes;
-use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER,
+};
 use hyper::{Response, StatusCode};
 
 use super::events::{Body, Events, plain};
+use super::pieces::Pieces;
+use crate::held::{self, Hold};
 use crate::mcp::{Fault, Reply};
 
 pub type Answered = Response<Body>;
@@ -27,6 +32,7 @@ pub fn status(reply: &Reply) -> StatusCode {
         | Fault::HEADER_MISMATCH
         | Fault::INVALID_REQUEST => StatusCode::BAD_REQUEST,
         Fault::INTERNAL => StatusCode::INTERNAL_SERVER_ERROR,
+        Fault::BUSY => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::OK,
     }
 }
@@ -43,12 +49,25 @@ pub fn event_stream(events: Events) -> Answered {
     *answer
 }
 
+/// An answer that is held until its client has read it.
+pub fn respond_held(status: StatusCode, body: String, hold: Hold) -> Answered {
+    let body = Pieces::new(body.into(), hold).boxed_unsync();
+    respond(status, "application/json", "").map(|_| body)
+}
+
 pub fn respond(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Answered {
     let mut answer = Box::new(Response::new(plain(body)));
     *answer.status_mut() = status;
     set(&mut answer, CONTENT_TYPE, kind);
     set(&mut answer, CACHE_CONTROL, "no-store");
     *answer
+}
+
+/// There is no room for what is asked, or for its answer.
+pub fn busy() -> Box<Answered> {
+    let mut answer = refuse(StatusCode::SERVICE_UNAVAILABLE, held::BUSY);
+    set(&mut answer, RETRY_AFTER, "1");
+    answer
 }
 
 /// A refusal also ends the connection: what follows on it may be the rest of a

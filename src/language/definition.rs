@@ -10,6 +10,7 @@ mod field;
 mod packages;
 mod programs;
 mod rule;
+mod saved;
 mod session;
 mod source;
 mod warm;
@@ -23,12 +24,13 @@ use serde::Deserialize;
 use super::LanguageId;
 use super::failure::Failure;
 
-pub use binding::Binding;
+pub use binding::{Binding, Script};
 pub use compile::{Compile, Problem};
 pub use display::{Display, Wants};
 pub use packages::{Ecosystem, Installer, Packages};
 pub use programs::{Install, Platform, Programs, Version};
 pub use rule::Rule;
+pub use saved::Saved;
 pub use session::{Magic, Session, Worker};
 pub use source::Source;
 pub use warm::{Tier, Warm};
@@ -82,6 +84,8 @@ pub struct Definition {
     pub packages: Option<Packages>,
     /// How its programs call the tools of other servers, if they can.
     pub binding: Option<Binding>,
+    /// How functions of its programs are kept as tools, if they can be.
+    pub saved: Option<Saved>,
     /// How its programs show something, if they can.
     pub display: Option<Display>,
     /// How its programs are kept between calls, if they can be.
@@ -124,6 +128,11 @@ impl Definition {
         if let (Some(warm), Some(display)) = (&mut definition.warm, &definition.display) {
             let script = display.scripts.first().map_or("", |script| script.text);
             warm.before = warm.before.replace("{display}", script);
+        }
+        if let (Some(warm), Some(binding)) = (&mut definition.warm, &definition.binding) {
+            // A string of JSON is one in the languages that have this.
+            let script = serde_json::Value::from(binding.script.text).to_string();
+            warm.before = warm.before.replace("{binding}", &script);
         }
         let ways = definition.ways().map_err(|message| fail(None, message))?;
         Ok(Self { ways, ..definition })

@@ -3,7 +3,7 @@
 //! A definition describes those words as data. They only refine an outcome that
 //! the supervisor has seen: a program that ended well has not failed, whatever it
 //! printed, and one that lies here deceives its own caller about nothing but the
-//! kind of its failure.
+//! kind of its failure: the status is the kernel's word.
 
 mod pattern;
 
@@ -70,6 +70,8 @@ pub enum Cause {
     },
     /// It read more input than there was.
     NoInput,
+    /// It says that it got no more memory.
+    NoMemory,
 }
 
 /// Of a long stderr only this much is looked at: the end, where runtimes say it.
@@ -100,7 +102,7 @@ impl Failure {
         }
     }
 
-    /// Whether a failed run with this stderr ran out of memory.
+    /// Whether a failed run with this stderr says that it got no more memory.
     pub fn ran_out_of_memory(&self, stderr: &[u8]) -> bool {
         let says_so = |line: &[u8]| {
             let line = String::from_utf8_lossy(line);
@@ -118,7 +120,10 @@ impl Failure {
             .map(str::trim_end)
             .filter(|line| !line.is_empty())
             .collect();
-        let (cause, found) = self.cause(&lines);
+        let (cause, found) = match self.ran_out_of_memory(stderr) {
+            true => (Cause::NoMemory, Found::default()),
+            false => self.cause(&lines),
+        };
         let place = match found.line {
             Some(_) => found,
             None => self.place(&lines),

@@ -83,12 +83,17 @@ impl Runtime {
         Self::search(definition, Some(code), around)
     }
 
-    /// A program that is no language's own, if there is one that a cell can be shown.
-    pub fn tool(command: &str, around: &Surroundings) -> Option<Self> {
+    /// A program that is no language's own, if there is one that a cell can be shown; and else all that was passed over.
+    pub fn tool(command: &str, around: &Surroundings) -> Result<Self, Vec<PassedOver>> {
         let folder = format!("tool-{command}");
-        in_path(command, around).find_map(|candidate| {
-            Self::from_candidate(command, &candidate, &folder, &Way::default(), around).ok()
-        })
+        let mut passed_over = Vec::new();
+        for path in in_path(command, around) {
+            match Self::from_candidate(command, &path, &folder, &Way::default(), around) {
+                Ok(found) => return Ok(found),
+                Err(why) => passed_over.push(PassedOver { path, why }),
+            }
+        }
+        Err(passed_over)
     }
 
     /// What the program prints when it is asked `question`, as the user and outside any

@@ -25,6 +25,9 @@ use crate::store::CallerOutputs;
 
 pub use settings::{Kind, Settings};
 
+/// How a model finds a tool of an upstream server: the other server has no tool for that.
+const HELP: &str = "`print(mcp.help(\"NAME\"))` lists the tools of one.";
+
 /// The server's name in that mode.
 pub const NAME: &str = "code-runner-mcp";
 
@@ -67,7 +70,7 @@ impl Tool for CodeRunnerMcp {
             });
         }
         let mut description = self.settings.description(self.kind);
-        if let Some(tools) = upstream_tools(&self.service) {
+        if let Some(tools) = upstream_tools(&self.service, HELP) {
             description += &format!("\n\n{tools}");
         }
         json!({

@@ -11,6 +11,7 @@ use super::era::{CAPABILITIES_KEY, Era, LOG_LEVEL_KEY};
 use super::message::{self, Fault, Request};
 use super::server::{Peer, Server};
 use crate::caller::Caller;
+use crate::held::Hold;
 
 /// How long a person may take to answer a question.
 const PATIENCE: Duration = Duration::from_secs(900);
@@ -34,6 +35,7 @@ pub struct Context {
     out: Outbox,
     progress: Option<Progress>,
     log_level: Option<LogLevel>,
+    held: Arc<Mutex<Hold>>,
 }
 
 struct Progress {
@@ -89,7 +91,13 @@ impl Context {
                     last: Mutex::new(f64::NEG_INFINITY),
                 }),
             log_level,
+            held: peer.held.clone(),
         }
+    }
+
+    /// What its answer holds from here on, until that has gone out.
+    pub fn held(&self) -> Arc<Mutex<Hold>> {
+        self.held.clone()
     }
 
     pub fn server(&self) -> &Arc<Server> {

@@ -5,6 +5,7 @@
 //! is kept as the bytes it came in, so that it goes back unchanged.
 
 mod id;
+mod long;
 mod strict;
 
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -12,6 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 pub use id::Id;
+pub use long::IdSearch;
 use strict::Strict;
 
 /// A message that was understood.
@@ -54,6 +56,7 @@ impl Fault {
     pub const METHOD_NOT_FOUND: i64 = -32601;
     pub const INVALID_PARAMS: i64 = -32602;
     pub const INTERNAL: i64 = -32603;
+    pub const BUSY: i64 = -32000;
     pub const HEADER_MISMATCH: i64 = -32020;
     pub const MISSING_CAPABILITY: i64 = -32021;
     pub const UNSUPPORTED_VERSION: i64 = -32022;
@@ -64,6 +67,11 @@ impl Fault {
             message: message.into(),
             data: None,
         }
+    }
+
+    /// There is no room for what was asked, or for its answer.
+    pub fn busy() -> Self {
+        Self::new(Self::BUSY, crate::held::BUSY)
     }
 
     pub fn invalid_params(message: impl Into<String>) -> Self {

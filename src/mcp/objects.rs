@@ -36,6 +36,11 @@ pub trait Tool: Send + Sync {
     /// The entry of `tools/list`, with its `name` and `inputSchema`.
     fn listing(&self) -> Value;
 
+    /// Whether clients are told of it now. One that they are not told of can be called all the same.
+    fn is_listed(&self) -> bool {
+        true
+    }
+
     /// Whether a call of it may be answered with a task.
     fn takes_tasks(&self) -> bool {
         false

@@ -1,7 +1,7 @@
 //! The resource template `run://{id}/{+name}`: what a run printed and the files that it left, whole or in ranges.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -50,7 +50,15 @@ impl Resource for Outputs {
     fn read<'a>(&'a self, uri: &'a str, context: &'a Context) -> Boxed<'a, Result<Answer, Fault>> {
         Box::pin(async move {
             let (stored, range) = find(self.0.outputs(&context.caller), uri)?;
-            let work = move || cut(&stored, range);
+            let held = context.held();
+            let work = move || {
+                // As it is read, and as it is written down.
+                let room = |bytes: u64| {
+                    let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
+                    held.grow(2 * bytes as usize)
+                };
+                cut(&stored, range, room)
+            };
             let piece = tokio::task::spawn_blocking(work).await;
             let piece = piece
                 .map_err(io::Error::other)
@@ -66,13 +74,6 @@ impl Resource for Outputs {
 /// The address without its range, and the range.
 fn split(uri: &str) -> (&str, &str) {
     uri.split_once('?').unwrap_or((uri, ""))
-}
-
-/// All bytes of a stored stream or file, for a run that wants them as a file.
-pub fn whole(outputs: CallerOutputs<'_>, uri: &str) -> Option<io::Result<Vec<u8>>> {
-    let (run, name) = parse_address(uri)?;
-    let stored = outputs.find(run, &name)?;
-    Some(stored.read(0, usize::MAX))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,8 +135,12 @@ fn parse_range(query: &str) -> Option<Range> {
     }
 }
 
-/// Cuts a range out; the inner error is the caller's fault, the outer the disk's.
-fn cut(stored: &Spooled, range: Range) -> io::Result<Result<Piece, Fault>> {
+/// Cuts a range out, if there is room for it; the inner error is the caller's fault, the outer the disk's.
+fn cut(
+    stored: &Spooled,
+    range: Range,
+    room: impl FnOnce(u64) -> bool,
+) -> io::Result<Result<Piece, Fault>> {
     let total = stored.len();
     let (start, end) = match range {
         Range::Bytes { offset, length } => {
@@ -155,6 +160,9 @@ fn cut(stored: &Spooled, range: Range) -> io::Result<Result<Piece, Fault>> {
         return Ok(Err(
             Fault::invalid_params(message).with(json!({ "total": total }))
         ));
+    }
+    if !room(end - start) {
+        return Ok(Err(Fault::busy()));
     }
     Ok(Ok(Piece {
         bytes: stored.read(start, (end - start) as usize)?,
@@ -238,7 +246,8 @@ mod tests {
     }
 
     fn read(stored: &Spooled, query: &str) -> String {
-        let piece = cut(stored, parse_range(query).unwrap()).unwrap().unwrap();
+        let piece = cut(stored, parse_range(query).unwrap(), |_| true);
+        let piece = piece.unwrap().unwrap();
         String::from_utf8(piece.bytes).unwrap()
     }
 

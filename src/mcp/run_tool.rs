@@ -9,9 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 
+use super::approval::{Asked, ClientApprover};
 use super::context::Context;
-use super::job_tool::running;
+use super::job_tool::{Rendered, running};
 use super::message::Fault;
 use super::objects::{Answer, Arguments, Boxed, Tool};
 use super::tasks::{Kind, Tasks};
@@ -19,7 +21,8 @@ use crate::caller::Caller;
 use crate::error_kind::ErrorKind;
 use crate::plan::Defaults;
 use crate::request::{Access, Mount, Showing};
-use crate::service::{JobLog, Ran, RunContext, Service};
+use crate::service::{Job, JobLog, Ran, RunContext, Service};
+use crate::upstream::{Catalogue, Decision};
 
 pub use params::Params;
 use progress::Progress;
@@ -29,7 +32,14 @@ pub use render::{Link, head_and_tail, render, render_as, separate};
 ///
 /// Dropping the future ends the program.
 pub async fn run(service: &Arc<Service>, params: Params, context: &Arc<Context>) -> Ran {
-    attached(service.clone(), params, context.clone(), Arc::default()).await
+    let run = attached(
+        service.clone(),
+        params,
+        context.clone(),
+        Arc::default(),
+        None,
+    );
+    run.await
 }
 
 /// The same for one that may go on when the request is answered.
@@ -38,6 +48,7 @@ async fn attached(
     params: Params,
     context: Arc<Context>,
     log: Arc<JobLog>,
+    approver: Option<Arc<ClientApprover>>,
 ) -> Ran {
     let caller = context.caller.clone();
     let cancelled = log.clone().cancelled();
@@ -48,13 +59,22 @@ async fn attached(
     let run = RunContext::new(caller, observer)
         .stdin(params.stdin)
         .log(log);
+    let run = match approver {
+        Some(approver) => run.approver(approver),
+        None => run,
+    };
     service.run(params.request, run.until(cancelled)).await
 }
 
-/// What a model is told of the tools of upstream servers, if there are some.
-pub fn upstream_tools(service: &Service) -> Option<String> {
-    let catalogue = service.upstream_catalogue()?;
-    Some(format!("{UPSTREAM}\n{catalogue}"))
+/// What a model is told of the tools of upstream servers, if there are some; and if they are many, how to find one.
+pub fn upstream_tools(service: &Service, finding: &str) -> Option<String> {
+    let catalogue = service.upstream()?.catalogue();
+    Some(match catalogue {
+        Catalogue::Whole(lines) => format!("{UPSTREAM}\n{lines}"),
+        Catalogue::Counted(servers) => {
+            format!("{UPSTREAM} {finding}\nServers: {servers}")
+        }
+    })
 }
 
 /// Which folders of the user programs see, if any.
@@ -83,13 +103,13 @@ impl Tool for RunTool {
             let text = text.replace("no files of the host", "no other files of the host");
             listing["description"] = format!("{text} {folders}").into();
         }
-        if let Some(tools) = upstream_tools(service) {
+        if let Some(tools) = upstream_tools(service, SEARCH) {
             let text = listing["description"].as_str().unwrap_or_default();
             listing["description"] = format!("{text}\n{tools}").into();
             listing["inputSchema"]["properties"]["servers"] = json!({
                 "type": "array",
                 "items": { "type": "string" },
-                "description": "Servers whose tools the program may call; default: all",
+                "description": "Which to allow; default: all",
             });
         }
         listing
@@ -111,6 +131,9 @@ impl Tool for RunTool {
         Box::pin(async move {
             let (service, jobs, caller) = (&self.0.service, &self.0.jobs, &context.caller);
             let budget = service.settings().budget;
+            if context.request_state.is_some() {
+                return self.go_on(context).await;
+            }
             let params = match Params::read(arguments, service.outputs(caller)) {
                 Ok(params) => params,
                 Err(error) => {
@@ -129,11 +152,29 @@ impl Tool for RunTool {
                 ..params
             };
             let log = Arc::<JobLog>::default();
-            let ran = attached(service.clone(), params, context.clone(), log.clone());
+            // Where there is nothing to ask, nobody is made ready to.
+            let asks = service
+                .may_ask()
+                .then(|| ClientApprover::new(context.clone()));
+            let (approver, mut questions) = asks.unzip();
+            let (mine, log_of) = (service.clone(), log.clone());
+            let ran = attached(mine, params, context.clone(), log_of, approver);
             let mut run = Box::pin(async move { render(ran.await, budget) });
             Ok(Answer::Complete(tokio::select! {
                 biased;
                 answer = &mut run => answer,
+                Some(asked) = next(&mut questions) => match (jobs.has_room(caller), questions) {
+                    (true, Some(questions)) => {
+                        // It waits as a job, until the client comes back with a decision.
+                        service.follow(&log);
+                        let job = jobs.adopt(caller, log, run);
+                        return Ok(self.asks(context, asked, (job, questions)));
+                    }
+                    _ => {
+                        let _ = asked.1.send(Decision::Unasked);
+                        run.await
+                    }
+                },
                 () = tokio::time::sleep(patience) => match jobs.has_room(caller) {
                     true => {
                         service.follow(&log);
@@ -150,10 +191,58 @@ impl Tool for RunTool {
     }
 }
 
+/// How a model finds a tool.
+pub const SEARCH: &str = "Find tools with `search`.";
+
+/// The next question, if some may come.
+async fn next(questions: &mut Option<mpsc::Receiver<Asked>>) -> Option<Asked> {
+    match questions {
+        Some(questions) => questions.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+impl RunTool {
+    /// The answer to a modern client whose user must decide something.
+    fn asks(
+        &self,
+        context: &Context,
+        asked: Asked,
+        waits: (Arc<Job<Rendered>>, mpsc::Receiver<Asked>),
+    ) -> Answer {
+        let (requests, state) = self.0.waiting.wait(context, asked, waits);
+        Answer::InputRequired {
+            requests,
+            state: Some(state),
+        }
+    }
+
+    /// Goes on with a program whose client comes back with a decision.
+    async fn go_on(&self, context: &Arc<Context>) -> Result<Answer, Fault> {
+        let Some((job, mut questions)) = self.0.waiting.decide(context) else {
+            let message =
+                "`requestState` is not one that this server waits for; start again without it";
+            return Err(Fault::invalid_params(message));
+        };
+        let patience = self.0.service.settings().answer_within;
+        tokio::select! {
+            biased;
+            () = job.ended() => {}
+            Some(asked) = questions.recv() => {
+                return Ok(self.asks(context, asked, (job, questions)));
+            }
+            () = tokio::time::sleep(patience) => {}
+        }
+        Ok(Answer::Complete(match job.answer() {
+            Some(answer) => answer.clone(),
+            None => running(&job, 0),
+        }))
+    }
+}
+
 /// Before the tools of upstream servers.
-const UPSTREAM: &str = "In Python and JavaScript code may call these tools, by name, in parallel too: Python `x = server.tool(a=1)` \
-    (`await` it in async code), JavaScript `await server.tool({a: 1})`. A result is a value, a failure a ToolError. \
-    `mcp.servers.NAME` is the same for names that are taken.";
+const UPSTREAM: &str = "Code may call MCP tools, in parallel too: Python `server.tool(a=1)` (`await` it in async code), \
+    JavaScript `await server.tool({a: 1})`. Results are values, failures a ToolError; only what you print comes back.";
 
 fn listing(limits: &Defaults) -> Value {
     let Defaults {

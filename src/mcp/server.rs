@@ -4,10 +4,9 @@
 //! where a request came from and where messages for it go.
 
 mod methods;
+mod reply;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, PoisonError, RwLock};
-use std::task::Poll;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use serde_json::{Map, Value, json};
 use tokio::sync::{broadcast, watch};
@@ -23,6 +22,10 @@ use super::session::{OpenCall, Session};
 use super::shape::shape;
 use super::subscriptions::listen;
 use crate::caller::Caller;
+use crate::held::Hold;
+
+pub use reply::Reply;
+use reply::caught;
 
 /// Requests that one stdio process or HTTP session may have open.
 const MOST_OPEN: usize = 1024;
@@ -50,6 +53,8 @@ pub struct Peer {
     pub session: Arc<Session>,
     pub transport: Transport,
     pub out: Outbox,
+    /// What is held while one request is answered.
+    pub held: Arc<Mutex<Hold>>,
 }
 
 pub struct Server {
@@ -137,7 +142,14 @@ impl Server {
         peer: &Peer,
     ) -> impl Future<Output = Option<Reply>> + Send + use<> {
         let open = self.open(&request, peer);
-        let (server, peer) = (self.clone(), peer.clone());
+        let held = Arc::default();
+        let (server, peer) = (
+            self.clone(),
+            Peer {
+                held,
+                ..peer.clone()
+            },
+        );
         async move {
             match open {
                 Ok(open) => server.answer_open(request, &peer, open).await,
@@ -180,11 +192,17 @@ impl Server {
         Some(match result {
             Ok(result) => {
                 let result = shape(era, &method, &self.identity, result);
-                Reply {
-                    message: message::response(&id, &result),
-                    era: Some(era),
-                    code: None,
-                    malformed: false,
+                let message = message::response(&id, &result);
+                drop(result);
+                match Hold::of(message.len()) {
+                    Some(hold) => Reply {
+                        message,
+                        era: Some(era),
+                        code: None,
+                        malformed: false,
+                        hold,
+                    },
+                    None => Reply::fault(&id, Some(era), Fault::busy()),
                 }
             }
             Err(fault) => Reply::fault(&id, Some(era), fault),
@@ -215,9 +233,11 @@ impl Server {
                 Err(garbled) => answers.push(garbled.to_message()),
             }
         }
+        let mut holds = Vec::new();
         while let Some(answered) = calls.join_next().await {
             if let Ok(Some(reply)) = answered {
                 answers.push(reply.message);
+                holds.push(reply.hold);
             }
         }
         (!answers.is_empty()).then(|| Reply {
@@ -225,6 +245,7 @@ impl Server {
             era: None,
             code: None,
             malformed: false,
+            hold: holds.into_iter().fold(Hold::default(), Hold::and),
         })
     }
 
@@ -274,58 +295,5 @@ impl Server {
             (_, method) if method.starts_with("tasks/") => self.task(era, request, peer).await,
             (_, method) => Err(Fault::method_not_found(method)),
         }
-    }
-}
-
-/// Runs to the end, or to a panic: that is our failure, and the client hears of it
-/// as of any other. The hook has said on stderr what it was.
-async fn caught<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
-    let mut work = std::pin::pin!(work);
-    std::future::poll_fn(|task| {
-        // What a panic leaves half done is dropped with the future, whose parts are
-        // this request's alone; what they share is behind locks that expect it.
-        let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(task)));
-        polled.unwrap_or_else(|_| {
-            let message = "internal error while answering this request";
-            Poll::Ready(Err(Fault::new(Fault::INTERNAL, message)))
-        })
-    })
-    .await
-}
-
-/// An answer on its way out.
-#[derive(Debug)]
-pub struct Reply {
-    pub message: String,
-    /// None when it is not known.
-    pub era: Option<Era>,
-    /// The code of a fault.
-    pub code: Option<i64>,
-    /// The request did not say by which rules it wants to be served.
-    pub malformed: bool,
-}
-
-impl Reply {
-    pub fn fault(id: &Id, era: Option<Era>, fault: Fault) -> Self {
-        Self {
-            message: fault.to_message(Some(id)),
-            era,
-            code: Some(fault.code),
-            malformed: false,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_panic_is_an_answer() {
-        let fine = caught(async { Ok(1) }).await;
-        assert_eq!(fine, Ok(1));
-        let failed: Result<(), Fault> =
-            caught(async { std::panic::resume_unwind(Box::new("on purpose")) }).await;
-        assert_eq!(failed.unwrap_err().code, Fault::INTERNAL);
     }
 }

@@ -18,10 +18,11 @@ use tokio::task::JoinSet;
 use super::change::Change;
 use super::context::Outbox;
 use super::era::Transport;
-use super::message::{self, Fault, Garbled, Message};
+use super::message::{self, Fault, Garbled, IdSearch, Message};
 use super::server::{Peer, Server};
 use super::session::Session;
 use crate::caller::Caller;
+use crate::held::Hold;
 
 /// The longest line that is read; of a longer one the rest is passed over.
 const LONGEST_LINE: usize = 16 << 20;
@@ -66,6 +67,7 @@ pub async fn serve(
         session: Arc::new(Session::default()),
         transport: Transport::Stdio,
         out,
+        held: Arc::default(),
     };
     let mut calls = JoinSet::new();
     let mut changes = server.changes();
@@ -104,15 +106,16 @@ async fn given_up(mut ended: watch::Receiver<bool>) {
 }
 
 async fn take(server: &Arc<Server>, line: Line, peer: &Peer, calls: &mut JoinSet<()>) {
-    let message = match line {
-        Line::One(Ok(message)) => message,
-        Line::One(Err(garbled)) => return peer.out.send(garbled.to_message()).await,
-        Line::Batch(bytes) => return take_batch(server, &bytes, peer, calls).await,
+    let (message, hold) = match line {
+        Line::One(Ok(message), hold) => (message, hold),
+        Line::One(Err(garbled), _) => return peer.out.send(garbled.to_message()).await,
+        Line::Batch(bytes, hold) => return take_batch(server, &bytes, hold, peer, calls).await,
     };
     match message {
         Message::Request(request) if Server::takes_time(&request) => {
             let (answer, out) = (server.answer(request, peer), peer.out.clone());
             calls.spawn(async move {
+                let _held = hold;
                 if let Some(reply) = answer.await {
                     out.send(reply.message).await;
                 }
@@ -127,7 +130,13 @@ async fn take(server: &Arc<Server>, line: Line, peer: &Peer, calls: &mut JoinSet
     }
 }
 
-async fn take_batch(server: &Arc<Server>, bytes: &[u8], peer: &Peer, calls: &mut JoinSet<()>) {
+async fn take_batch(
+    server: &Arc<Server>,
+    bytes: &[u8],
+    hold: Hold,
+    peer: &Peer,
+    calls: &mut JoinSet<()>,
+) {
     let parsed = if peer.transport.allows_batches(&peer.session) {
         message::parse_batch(bytes)
     } else {
@@ -139,6 +148,7 @@ async fn take_batch(server: &Arc<Server>, bytes: &[u8], peer: &Peer, calls: &mut
         Ok(messages) => {
             let (server, peer) = (server.clone(), peer.clone());
             calls.spawn(async move {
+                let _held = hold;
                 if let Some(reply) = server.answer_all(messages, &peer).await {
                     peer.out.send(reply.message).await;
                 }
@@ -159,11 +169,11 @@ async fn send_change(peer: &Peer, change: &Change) {
     }
 }
 
-/// A line that has come.
+/// A line that has come, and what is held of it until it is answered.
 enum Line {
-    One(Result<Message, Garbled>),
+    One(Result<Message, Garbled>, Hold),
     /// Whether it may be read as one depends on the session.
-    Batch(Vec<u8>),
+    Batch(Vec<u8>, Hold),
 }
 
 fn garbled(message: String) -> Garbled {
@@ -225,7 +235,8 @@ fn is_ready(file: &File, what: PollFlags) -> bool {
 #[derive(Default)]
 struct Splitter {
     line: Vec<u8>,
-    too_long: bool,
+    /// Set for a line that is too long, of which nothing but its id is looked for.
+    too_long: Option<IdSearch>,
 }
 
 impl Splitter {
@@ -241,28 +252,52 @@ impl Splitter {
     }
 
     fn add(&mut self, piece: &[u8]) {
-        self.too_long |= self.line.len() + piece.len() > LONGEST_LINE;
-        match self.too_long {
-            true => self.line.clear(),
-            false => self.line.extend_from_slice(piece),
+        if self.too_long.is_none() && self.line.len() + piece.len() <= LONGEST_LINE {
+            return self.line.extend_from_slice(piece);
         }
+        let search = self.too_long.get_or_insert_default();
+        search.feed(&self.line);
+        search.feed(piece);
+        self.line.clear();
     }
 
     fn take(&mut self) -> Option<Line> {
-        let parsed = if std::mem::take(&mut self.too_long) {
+        let parsed = if let Some(search) = self.too_long.take() {
             let message = format!("a line may have {LONGEST_LINE} bytes at most");
-            Some(Line::One(Err(garbled(message))))
+            let garbled = Garbled {
+                id: search.found(),
+                ..garbled(message)
+            };
+            Some(Line::One(Err(garbled), Hold::default()))
         } else if self.line.trim_ascii().is_empty() {
             None
-        } else if message::is_batch(&self.line) {
-            Some(Line::Batch(self.line.clone()))
         } else {
-            Some(Line::One(message::parse(&self.line)))
+            Some(self.read())
         };
         self.line.clear();
         // A large program must not be held for as long as the client is quiet.
         self.line.shrink_to(1 << 20);
         parsed
+    }
+}
+
+impl Splitter {
+    /// The line as a message, or why there is no room for it.
+    fn read(&self) -> Line {
+        // As it came, and as what it is read into.
+        let Some(hold) = Hold::of(2 * self.line.len()) else {
+            let mut search = IdSearch::default();
+            search.feed(&self.line);
+            let busy = Garbled {
+                id: search.found(),
+                fault: Box::new(Fault::busy()),
+            };
+            return Line::One(Err(busy), Hold::default());
+        };
+        match message::is_batch(&self.line) {
+            true => Line::Batch(self.line.clone(), hold),
+            false => Line::One(message::parse(&self.line), hold),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value, json};
 
+use super::approval::Waiting;
 use super::context::Context;
 use super::era::{Era, Revision};
 use super::job_tool::Rendered;
@@ -29,6 +30,8 @@ const POLL_EVERY: Duration = Duration::from_secs(1);
 pub struct Tasks {
     pub service: Arc<Service>,
     pub jobs: Arc<Jobs<Rendered>>,
+    /// Programs that wait for a decision of their client's user.
+    pub waiting: Waiting,
 }
 
 /// A task as it is found.

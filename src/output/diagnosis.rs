@@ -4,10 +4,11 @@ use super::{ErrorOutput, Status, Verdict, folder};
 use crate::compile::Compiled;
 use crate::egress;
 use crate::error_kind::ErrorKind;
-use crate::hint::Hint;
+use crate::hint::{Hint, Limit};
 use crate::language::{Cause, Diagnosis};
 use crate::packages::Refused;
 use crate::plan::RunPlan;
+use crate::request::bytes;
 
 impl Verdict {
     /// Why a program failed by itself, as far as its runtime said so.
@@ -33,6 +34,10 @@ impl Verdict {
                 let message = format!("{exited}: it read more input than there was");
                 (ErrorKind::Exception, message, Some(Hint::GiveInput))
             }
+            Cause::NoMemory => {
+                is_said = false;
+                Self::says_no_memory(plan, &exited)
+            }
             Cause::Syntax { words } => {
                 let message = format!("the program could not be parsed: {words}");
                 (ErrorKind::Syntax, message, None)
@@ -57,6 +62,15 @@ impl Verdict {
             is_said,
             ..Self::failed(Status::Failed, shell_code, error)
         }
+    }
+
+    /// The words for a program that says it got no more memory. Nobody but itself says so: its status stays what the kernel saw.
+    pub(super) fn says_no_memory(plan: &RunPlan, ended: &str) -> (ErrorKind, String, Option<Hint>) {
+        let message = format!("{ended}: it says that it got no more memory");
+        let most = plan.most.memory;
+        let room = (plan.launch.limits.memory < most).then(|| bytes(most));
+        let hint = Hint::Raise(Limit::Memory, room);
+        (ErrorKind::Memory, message, Some(hint))
     }
 
     /// Why there is no program to run.

@@ -63,6 +63,7 @@ impl RunOutput {
                 memory_peak_bytes: result.spent.memory_peak,
             },
             network: result.network,
+            calls: result.calls,
             value: result.shown.value,
             page: result.shown.page,
             shell_code: verdict.shell_code,

@@ -92,9 +92,15 @@ impl Verdict {
             Outcome::Signaled { signal } => {
                 let name = signal_name(signal);
                 let message = format!("{who} was ended by {name}");
-                let error = ErrorOutput::new(ErrorKind::Signal, message);
+                let (kind, message, hint) =
+                    match plan.failure.ran_out_of_memory(&result.stderr.tail()) {
+                        true => Self::says_no_memory(plan, &message),
+                        false => (ErrorKind::Signal, message, None),
+                    };
+                let error = ErrorOutput::new(kind, message);
                 Self {
                     signal: Some(name),
+                    hint,
                     ..Self::failed(Status::Killed, 128 + signal as u8, error)
                 }
             }
@@ -113,6 +119,14 @@ impl Verdict {
                 let error = ErrorOutput::new(ErrorKind::Memory, message);
                 let room = (ran.memory < plan.most.memory).then(|| bytes(plan.most.memory));
                 Self::failed(Status::Memory, 122, error).with_hint(Hint::Raise(Limit::Memory, room))
+            }
+            Outcome::HostOutOfMemory => {
+                let message = format!(
+                    "{who} was ended because its host ran out of memory, not at its own limit"
+                );
+                let error = ErrorOutput::new(ErrorKind::Lost, message);
+                let hint = "Run it again when the host has more memory, or fewer runs at a time.";
+                Self::failed(Status::Lost, 125, error).with_hint(hint.into())
             }
             Outcome::TooMuchOutput => {
                 let limit = bytes(plan.launch.output_limit);

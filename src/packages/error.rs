@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use crate::cell::CellError;
 use crate::error_kind::ErrorKind;
 use crate::hint::Hint;
-use crate::runtimes::FetchError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum PackageError {
@@ -26,10 +25,11 @@ pub enum PackageError {
     #[error("cannot reach the registry for {what}: {reason}")]
     NoNetwork { what: String, reason: String },
 
-    #[error("cannot install packages: {tool} is not installed and could not be fetched")]
+    #[error("cannot install packages without {tool}: {}", if why.is_empty() { "PATH does not have it" } else { why })]
     NoInstaller {
         tool: String,
-        source: Option<Box<FetchError>>,
+        /// What was found and cannot be used, and why none was fetched.
+        why: String,
     },
 
     #[error("there is no folder for packages: neither XDG_CACHE_HOME nor HOME is set")]

@@ -20,6 +20,7 @@ use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
 use tokio::sync::OnceCell;
 
+use super::lock::Fetched;
 use super::registry::{RegistryClient, Unanswered};
 use super::registry_page::Listed;
 use super::requirement::Ecosystem;
@@ -51,7 +52,7 @@ pub struct Log {
     /// Whether it was the line, and not the registry.
     pub is_unreachable: bool,
     /// The files that were fetched whole, with the hashes of their bytes.
-    pub fetched: Vec<(String, String)>,
+    pub fetched: Vec<Fetched>,
 }
 
 impl Http for Gateway {

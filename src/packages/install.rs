@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use reqwest::Url;
+use tokio::sync::Semaphore;
 
 use self::step::Step;
 use self::tool::Tool;
@@ -26,6 +27,7 @@ use super::{
     Installed, InstallerContext, PackageError, PackagePlan, Readied, Refused, release_age, tell,
 };
 use crate::run::Ended;
+use crate::runtimes::megabytes;
 
 pub use key::key;
 
@@ -33,6 +35,10 @@ pub use key::key;
 const REMEMBERED: Duration = Duration::from_secs(600);
 /// How often it is shown how far the files are.
 const PACE: Duration = Duration::from_millis(100);
+
+/// What packages unpack to, at most: so much, and so many times what was downloaded. Text and what Python compiles it to are a dozen times.
+const PLAUSIBLE: u64 = 64 << 20;
+const RATIO: u64 = 40;
 
 pub struct Job<'a> {
     pub packages: &'a PackagePlan,
@@ -42,6 +48,7 @@ pub struct Job<'a> {
     pub refused: &'a Mutex<HashMap<String, (Instant, Refused)>>,
     pub base: Url,
     pub key: &'a str,
+    pub turns: &'a Semaphore,
 }
 
 impl Job<'_> {
@@ -77,9 +84,14 @@ impl Job<'_> {
         let locked = tokio::task::spawn_blocking(move || store.lock(&own)).await;
         let _turn = locked.map_err(|_| self.stopped("it was interrupted"))??;
         // Somebody may have installed it while we waited.
-        if let Some(set) = self.store.find(self.key) {
+        if let Some(set) = self.store.find_aside(self.key).await {
             return Ok(Readied::With(Installed::new(set, None)));
         }
+        // The semaphore is never closed. Who leaves while it waits has installed nothing.
+        let _turn = tokio::select! {
+            turn = self.turns.acquire() => turn,
+            () = cancelled.as_mut() => return Err(self.stopped("it was cancelled")),
+        };
         let tool = self.tool().await?;
         self.context.tell(&format!("installing {}", self.what()));
         let language = &self.packages.language;
@@ -108,11 +120,18 @@ impl Job<'_> {
             },
             ..self.packages.clone()
         };
-        let by_lock = key(&pinned, self.base.as_str());
+        // SECURITY: a later caller who pins these versions gets this tree, so it is filed under them only if the server has seen that it was
+        // made of their bytes, and no code of a package ran beside them.
+        let is_sure = lock.is_verified && !self.settings.build;
+        let by_lock = is_sure.then(|| key(&pinned, self.base.as_str(), false));
         let took = Some(started.elapsed());
         tracing::info!(key = self.key, bytes, ?took, "packages installed");
         // Others may have asked for the same in other words.
-        if let Some(set) = self.store.find(&by_lock) {
+        let same = match &by_lock {
+            Some(key) => self.store.find_aside(key).await,
+            None => None,
+        };
+        if let Some(set) = same {
             let _ = std::fs::remove_dir_all(&staged);
             self.store.note(self.key, &set)?;
             return Ok(Readied::With(Installed::new(set, took)));
@@ -122,13 +141,13 @@ impl Job<'_> {
             asked: wishes.all(true).iter().map(ToString::to_string).collect(),
             installed: lock.installed,
             lock: lock.text,
-            tree: self.store.settle(&staged)?,
+            tree: String::new(),
             bytes,
         };
-        for key in [self.key, &by_lock] {
-            self.store.note(key, &set)?;
-        }
-        self.store.trim(self.settings.size);
+        let keys = [Some(self.key.to_owned()), by_lock].into_iter().flatten();
+        let (store, keys, most) = (self.store.clone(), keys.collect(), self.settings.size);
+        let kept = tokio::task::spawn_blocking(move || store.keep(set, &staged, keys, most)).await;
+        let set = kept.map_err(|_| self.stopped("it was interrupted"))??;
         Ok(Readied::With(Installed::new(set, took)))
     }
 
@@ -174,8 +193,8 @@ impl Job<'_> {
         if wishes.is_empty() {
             return Ok(Readied::Without(refused));
         }
-        let key = key(&packages, self.base.as_str());
-        let readied = match self.store.find(&key) {
+        let key = key(&packages, self.base.as_str(), self.settings.build);
+        let readied = match self.store.find_aside(&key).await {
             Some(set) => Readied::With(Installed::new(set, None)),
             None => {
                 let job = Job {
@@ -235,6 +254,23 @@ impl Job<'_> {
         refused
     }
 
+    /// SECURITY: an archive of a few megabytes may unpack to as many gigabytes. None that is meant well does.
+    fn check_size(&self, fetched: u64, unpacked: u64) -> Result<(), PackageError> {
+        let most = PLAUSIBLE.saturating_add(fetched.saturating_mul(RATIO));
+        let [size, from, room] = [unpacked, fetched, self.settings.size].map(megabytes);
+        if unpacked > most {
+            let why = format!(
+                "they unpack to {size} from {from}, which no package does that is meant well"
+            );
+            return Err(self.stopped(&why));
+        }
+        if unpacked > self.settings.size {
+            let why = format!("they have {size}, and all packages may have {room} together");
+            return Err(self.stopped(&why));
+        }
+        Ok(())
+    }
+
     /// Installs into `staged`: by the lock if there is one, and else all that is wanted, or if
     /// that fails, what cannot be done without. The lock of what was installed, and its bytes.
     async fn install<C: Future<Output = ()>>(
@@ -266,6 +302,7 @@ impl Job<'_> {
                 Step::Cancelled(result) => return Ok(Err(result)),
                 Step::Failed(reason) => failure = reason,
                 Step::Done(result) => {
+                    self.check_size(gateway.progress().0, result.exported)?;
                     let fetched = gateway.log().fetched.clone();
                     let lock = Lock::of_tree(staged, ecosystem, &fetched);
                     let lock = lock.map_err(|why| self.unresolved(gateway, why))?;

@@ -24,6 +24,18 @@ pub struct Lock {
     /// `name==version`.
     pub installed: Vec<String>,
     pub text: String,
+    /// Whether the server itself has seen bytes with every hash that is in it.
+    pub is_verified: bool,
+}
+
+/// A file that the gateway passed on whole, with the hashes of its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetched {
+    pub file: String,
+    /// Hexadecimal.
+    pub sha256: String,
+    /// As npm's registry writes it, in base 64; of its packages alone.
+    pub sha512: Option<String>,
 }
 
 impl Lock {
@@ -42,11 +54,7 @@ impl Lock {
 
     /// The lock of an installed tree; `fetched` are the files that it was made from, with
     /// the hashes of their bytes.
-    pub fn of_tree(
-        tree: &Path,
-        ecosystem: Ecosystem,
-        fetched: &[(String, String)],
-    ) -> Result<Self, String> {
+    pub fn of_tree(tree: &Path, ecosystem: Ecosystem, fetched: &[Fetched]) -> Result<Self, String> {
         let read = |error: io::Error| format!("what was installed cannot be read: {error}");
         let text = |name: &str| -> Result<String, String> {
             let path = tree.join(name);
@@ -70,13 +78,18 @@ impl Lock {
                     else {
                         continue;
                     };
-                    let same = |it: &&(String, String)| is_file_of(&it.0, name, version);
-                    let hash = fetched.iter().rev().find(same).map(|it| it.1.as_str());
+                    let same = |it: &&Fetched| is_file_of(&it.file, name, version);
+                    let hash = fetched.iter().rev().find(same).map(|it| it.sha256.as_str());
                     let hash = hash
                         .ok_or_else(|| format!("`{name}` was not downloaded from the registry"))?;
                     text += &format!("{}=={version} --hash=sha256:{hash}\n", normal(name));
                 }
-                Self::read(&text, ecosystem)
+                // All its hashes are the gateway's own.
+                let lock = Self::read(&text, ecosystem)?;
+                Ok(Self {
+                    is_verified: true,
+                    ..lock
+                })
             }
             Ecosystem::Npm => {
                 let text = match text("package-lock.json") {
@@ -84,7 +97,12 @@ impl Lock {
                     Err(_) => bun::package_lock(&text("bun.lock")?)
                         .ok_or("its `bun.lock` cannot be read")?,
                 };
-                package_lock(&text, Some(tree))
+                let lock = package_lock(&text, Some(tree))?;
+                let is_verified = npm::are_all_fetched(&lock.text, tree, fetched);
+                Ok(Self {
+                    is_verified,
+                    ..lock
+                })
             }
             Ecosystem::Crates => {
                 let list = text("Cargo.toml")?;
@@ -94,8 +112,14 @@ impl Lock {
                 // Cargo's own first lines are no wishes.
                 let own = lock.lines().skip_while(|it| it.starts_with('#'));
                 let own: String = own.map(|it| format!("{it}\n")).collect();
-                Self::read(&format!("{wanted}{own}"), ecosystem)
+                let lock = Self::read(&format!("{wanted}{own}"), ecosystem)?;
+                let is_verified = crates::are_all_fetched(&own, fetched);
+                Ok(Self {
+                    is_verified,
+                    ..lock
+                })
             }
+            // Its hashes are of what is in an archive, which only passes through here.
             Ecosystem::Go => {
                 let own = text("go.mod")?;
                 let version = own.lines().find(|it| it.starts_with("go "));

@@ -2,31 +2,38 @@
 //!
 //! ```text
 //! packages/
-//!   sets/KEY.json   what was asked for, or the exact versions of it, and which tree has it
-//!   locks/KEY       held by whoever installs that set
-//!   staging/        what is being copied or removed; worth nothing
-//!   trees/NAME/     what cells see, read-only, at /opt/packages/NAME
+//!   sets/KEY.json      what was asked for, or the exact versions of it, and which tree has it
+//!   locks/KEY          held by whoever installs that set
+//!   staging/           what is being copied or removed; worth nothing
+//!   inventories/NAME   what a tree holds; also the list of all trees, which nobody can list
+//!   trees/NAME/        what cells see, read-only, at /opt/packages/NAME
 //! ```
 //!
 //! SECURITY: every cell of a language sees `trees/`, and none can list it: a program
 //! finds the tree whose name it was told, which cannot be guessed, and no other.
 
+use std::collections::HashSet;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
 use super::PackageError;
+use crate::inventory::{Inventory, Look, write_whole};
 use crate::random::random_name;
 
 /// Where cells see the trees.
 pub const IN_CELL: &str = "/opt/packages";
 
 #[derive(Debug, Clone)]
-pub struct Store(PathBuf);
+pub struct Store(PathBuf, Verified);
+
+/// The keys of sets that this process has used before, and found to be what was stored.
+pub type Verified = Arc<Mutex<HashSet<String>>>;
 
 /// One set of packages that is installed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,7 +57,12 @@ const NOTED: Duration = Duration::from_secs(60);
 
 impl Store {
     pub fn new(folder: PathBuf) -> Self {
-        Self(folder)
+        Self(folder, Verified::default())
+    }
+
+    /// The same, for all who ask the same process.
+    pub fn remembering(self, verified: Verified) -> Self {
+        Self(self.0, verified)
     }
 
     /// Where it is, for messages.
@@ -62,7 +74,7 @@ impl Store {
     pub fn trees(&self) -> Result<PathBuf, PackageError> {
         let trees = self.0.join("trees");
         let make = || -> io::Result<()> {
-            for folder in ["sets", "locks", "staging"] {
+            for folder in ["sets", "locks", "staging", "inventories"] {
                 private(&self.0.join(folder))?;
             }
             if !trees.is_dir() {
@@ -85,13 +97,20 @@ impl Store {
         }
     }
 
-    /// A set by one of its keys, noted as used.
+    /// A set by one of its keys, noted as used. Looks at every file of it if this process has not used it yet.
     pub fn find(&self, key: &str) -> Option<Set> {
         let file = self.set_file(key);
         let set = self.read(&file)?;
-        let is_there = self.0.join("trees").join(&set.tree).is_dir();
-        if !is_there || !self.is_ours() {
+        if !self.tree(&set.tree).is_dir() || !self.is_ours() {
             return None;
+        }
+        if !self.is_verified(key) {
+            if !self.is_whole(&set.tree, Look::Cheap) {
+                tracing::warn!(key, "a set of packages is damaged: it is installed again");
+                let _ = self.remove(&set.tree);
+                return None;
+            }
+            self.verified().insert(key.to_owned());
         }
         let opened = File::open(&file).ok()?;
         let used = opened.metadata().and_then(|it| it.modified()).ok()?;
@@ -99,6 +118,35 @@ impl Store {
             let _ = opened.set_modified(SystemTime::now());
         }
         Some(set)
+    }
+
+    /// Whether this process has used the set before, so that finding it takes no time.
+    pub fn is_verified(&self, key: &str) -> bool {
+        self.verified().contains(key)
+    }
+
+    /// [`find`](Self::find), in a thread that may block where that takes long.
+    pub async fn find_aside(&self, key: &str) -> Option<Set> {
+        if self.is_verified(key) {
+            return self.find(key);
+        }
+        let (store, key) = (self.clone(), key.to_owned());
+        let found = tokio::task::spawn_blocking(move || store.find(&key)).await;
+        found.ok().flatten()
+    }
+
+    /// Looks at every byte of every set: how many there are, and those that are not what was stored. Those are removed.
+    pub fn verify(&self) -> (usize, Vec<Set>) {
+        let all = self.list();
+        let count = all.len();
+        let damaged = all.into_iter().map(|it| it.0);
+        let damaged: Vec<Set> = damaged
+            .filter(|set| !self.is_whole(&set.tree, Look::Whole))
+            .collect();
+        for set in &damaged {
+            let _ = self.remove(&set.tree);
+        }
+        (count, damaged)
     }
 
     /// Waits until nobody else installs this set; the lock ends when the file is dropped.
@@ -128,18 +176,34 @@ impl Store {
         let name = random_name();
         let settle = || -> io::Result<()> {
             rustix::fs::syncfs(File::open(staged)?)?;
-            fs::rename(staged, self.0.join("trees").join(&name))
+            Inventory::of(staged)?.write(&self.inventory(&name))?;
+            fs::rename(staged, self.tree(&name))
         };
         settle().map_err(|source| self.disk(source))?;
         Ok(name)
     }
 
+    /// Puts a staged tree in its place and makes it be found by each key, and removes what is too much then.
+    pub fn keep(
+        &self,
+        mut set: Set,
+        staged: &Path,
+        keys: Vec<String>,
+        most: u64,
+    ) -> Result<Set, PackageError> {
+        set.tree = self.settle(staged)?;
+        for key in keys {
+            self.note(&key, &set)?;
+        }
+        self.trim(most);
+        Ok(set)
+    }
+
     /// Makes a set be found by `key`.
     pub fn note(&self, key: &str, set: &Set) -> Result<(), PackageError> {
         let write = || -> io::Result<()> {
-            let aside = self.0.join("staging").join(random_name());
-            fs::write(&aside, serde_json::to_vec(set)?)?;
-            fs::rename(&aside, self.set_file(key))
+            let text = serde_json::to_vec(set)?;
+            write_whole(&self.set_file(key), &text)
         };
         write().map_err(|source| self.disk(source))
     }
@@ -164,27 +228,21 @@ impl Store {
                 fs::remove_file(file)?;
             }
         }
+        let _ = fs::remove_file(self.inventory(tree));
         // Renamed first: a tree is whole or is not there.
         let gone = self.0.join("staging").join(random_name());
-        fs::rename(self.0.join("trees").join(tree), &gone)?;
+        fs::rename(self.tree(tree), &gone)?;
         fs::remove_dir_all(gone)
     }
 
     /// Removes what was used longest ago until all fits into `most` bytes, and what killed
     /// processes left. Says what went.
     pub fn trim(&self, most: u64) -> Vec<Set> {
-        let entries = fs::read_dir(self.0.join("staging"))
-            .into_iter()
-            .flatten()
-            .flatten();
-        for left in entries {
-            let changed = left.metadata().and_then(|it| it.modified());
-            if changed.is_ok_and(|it| it.elapsed().is_ok_and(|age| age > IN_USE)) {
-                let path = left.path();
-                let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
-            }
+        for path in self.old_in("staging") {
+            let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
         }
         let all = self.list();
+        self.remove_unnoted(&all);
         let mut total: u64 = all.iter().map(|it| it.0.bytes).sum();
         let mut gone = Vec::new();
         for (set, used) in all.into_iter().rev() {
@@ -198,6 +256,48 @@ impl Store {
             }
         }
         gone
+    }
+
+    /// Removes trees that no note leads to: whoever was to write it was killed.
+    fn remove_unnoted(&self, noted: &[(Set, SystemTime)]) {
+        for path in self.old_in("inventories") {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            // A note's own name has more letters: it is one that was not written to its end.
+            let is_tree = name.bytes().all(|it| it.is_ascii_alphanumeric());
+            if !is_tree {
+                let _ = fs::remove_file(&path);
+            } else if noted.iter().all(|(set, _)| set.tree != *name) {
+                let _ = self.remove(&name);
+            }
+        }
+    }
+
+    /// What is in one of its folders and was not changed for as long as anybody may use it.
+    fn old_in(&self, folder: &str) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.0.join(folder)).into_iter().flatten();
+        let is_old = |entry: &fs::DirEntry| {
+            let changed = entry.metadata().and_then(|it| it.modified());
+            changed.is_ok_and(|it| it.elapsed().is_ok_and(|age| age > IN_USE))
+        };
+        let old = entries.flatten().filter(is_old);
+        old.map(|entry| entry.path()).collect()
+    }
+
+    fn is_whole(&self, tree: &str, look: Look) -> bool {
+        let inventory = Inventory::read(&self.inventory(tree));
+        inventory.is_ok_and(|it| it.is_still_in(&self.tree(tree), look))
+    }
+
+    fn verified(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.1.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tree(&self, name: &str) -> PathBuf {
+        self.0.join("trees").join(name)
+    }
+
+    fn inventory(&self, tree: &str) -> PathBuf {
+        self.0.join("inventories").join(tree)
     }
 
     pub fn disk(&self, source: io::Error) -> PackageError {
@@ -244,71 +344,4 @@ fn private(folder: &Path) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn store() -> (tempfile::TempDir, Store) {
-        let folder = tempfile::TempDir::new().unwrap();
-        let store = Store::new(folder.path().join("packages"));
-        store.trees().unwrap();
-        (folder, store)
-    }
-
-    fn add(store: &Store, key: &str, bytes: u64, age: u64) -> Set {
-        let staged = store.stage().unwrap();
-        fs::write(staged.join("a.py"), "1").unwrap();
-        let set = Set {
-            language: "python".into(),
-            asked: vec![key.into()],
-            installed: vec![format!("{key}==1")],
-            lock: String::new(),
-            tree: store.settle(&staged).unwrap(),
-            bytes,
-        };
-        store.note(key, &set).unwrap();
-        let old = SystemTime::now() - Duration::from_secs(age);
-        File::open(store.set_file(key))
-            .unwrap()
-            .set_modified(old)
-            .unwrap();
-        set
-    }
-
-    #[test]
-    fn a_set_is_found_by_each_of_its_keys_and_its_folder_cannot_be_listed() {
-        let (_folder, store) = store();
-        let set = add(&store, "one", 1, 0);
-        store.note("two", &set).unwrap();
-        assert_eq!(store.find("one"), Some(set.clone()));
-        assert_eq!(store.find("two"), Some(set.clone()));
-        assert_eq!(store.find("three"), None);
-        assert_eq!(store.list().len(), 1);
-        let mode = fs::metadata(store.trees().unwrap()).unwrap().mode() & 0o777;
-        assert_eq!(mode, 0o311);
-        store.remove(&set.tree).unwrap();
-        assert_eq!((store.find("one"), store.find("two")), (None, None));
-    }
-
-    #[test]
-    fn what_was_used_longest_ago_goes_first_and_nothing_in_use() {
-        let (_folder, store) = store();
-        add(&store, "old", 10, 9000);
-        add(&store, "older", 10, 9900);
-        add(&store, "new", 10, 0);
-        assert!(store.trim(30).is_empty());
-        assert_eq!(store.trim(25)[0].asked, ["older"]);
-        assert_eq!(store.trim(5)[0].asked, ["old"]);
-        assert!(store.find("new").is_some());
-        assert_eq!(store.trim(0).len(), 1, "nothing is kept by nobody's wish");
-    }
-
-    #[test]
-    fn a_folder_that_others_can_write_to_is_not_believed() {
-        let (_folder, store) = store();
-        add(&store, "one", 1, 0);
-        assert!(store.find("one").is_some());
-        fs::set_permissions(store.folder(), Permissions::from_mode(0o770)).unwrap();
-        assert_eq!(store.find("one"), None);
-        assert!(store.trees().is_err());
-    }
-}
+mod tests;

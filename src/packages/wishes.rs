@@ -65,6 +65,11 @@ impl Wishes {
         named.is_empty() && found && lock.is_none()
     }
 
+    /// Whether a package was named, not guessed.
+    pub fn names(&self, package: &str) -> bool {
+        self.named.iter().any(|it| it.name() == package)
+    }
+
     /// Every package, sorted; without the optional ones if they are not wanted.
     pub fn all(&self, with_optional: bool) -> Vec<Requirement> {
         let found = self.known.iter().chain(&self.guessed);
@@ -102,14 +107,22 @@ impl Wishes {
     }
 }
 
+/// The modules that are there without a package.
+pub struct Modules<'a, F> {
+    /// What we bring ourselves. SECURITY: nobody else's package is installed for these.
+    pub ours: &'a [String],
+    /// Whether the runtime has one.
+    pub present: F,
+}
+
 /// What a program needs: its own text is the first of `code`, and files of its language beside
-/// it follow. `present` says whether the runtime has a module already.
+/// it follow.
 pub fn wishes(
     how: &How,
     code: &[impl AsRef<str>],
     files: &[InputFile],
     asked: &AskedPackages,
-    present: impl Fn(&str) -> bool,
+    modules: Modules<'_, impl Fn(&str) -> bool>,
 ) -> Result<Wishes, BadWish> {
     let mut wishes = Wishes::default();
     let parse = |text: &String| Requirement::parse(text, how.from);
@@ -159,10 +172,15 @@ pub fn wishes(
         Some(block) => wishes.named.extend(block),
         None => {
             let beside = Beside::new(files);
-            // `hotcell` is what a session brings itself. SECURITY: nobody else's package is installed for it.
+            let is_ours = |module: &str| modules.ours.iter().any(|it| it == module);
             let is_own = |module: &str| {
-                module == "hotcell" || beside.has(module) || map.contains_key(module)
+                // What a session brings.
+                module == "hotcell"
+                    || is_ours(module)
+                    || beside.has(module)
+                    || map.contains_key(module)
             };
+            let present = modules.present;
             match how.from {
                 Ecosystem::Pypi => python_imports(code, &is_own, &present, &mut wishes),
                 Ecosystem::Npm => node_imports(code, &is_own, &mut wishes),
@@ -210,11 +228,18 @@ impl<'a> Beside<'a> {
     }
 }
 
+/// What is kept of an earlier run is read for what it imports if it has no more than this.
+const MOST_TEXT: u64 = 1 << 20;
+
 /// The text of a file that came with its bytes, or by its path on this host.
 pub fn text_of(file: &InputFile) -> Option<String> {
     match &file.source {
         FileSource::Bytes(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
         FileSource::HostFile(path) => std::fs::read_to_string(path).ok(),
+        FileSource::Kept(kept) if kept.len() <= MOST_TEXT => {
+            let bytes = kept.read(0, usize::MAX).ok()?;
+            Some(String::from_utf8_lossy(&bytes).into_owned())
+        }
         _ => None,
     }
 }

@@ -1,47 +1,120 @@
-//! What a program needs to call the tools of upstream servers: a script of its language, loaded before it.
+//! What a program needs to call the tools of upstream servers: a script of its language, loaded before it; or else a command.
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::cell::Launch;
-use crate::language::{Binding, Runtime};
+use crate::language::{Binding, Runtime, Script};
 use crate::loopback::PORT;
 use crate::request::{CellPath, InputFile};
+use crate::upstream::ServerName;
 
 /// Where scripts of ours are, in the workspace.
 pub const FOLDER: &str = ".home/.hotcell";
+/// The program `mcp`, which the build script makes.
+const COMMAND: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/command/mcp"));
 
-/// Lets the program, which is `program` on its command line, call these servers by their names.
-pub fn bind(
-    mut launch: Launch,
-    binding: &Binding,
-    runtime: &Runtime,
-    program: &str,
-    servers: &[String],
-) -> Launch {
-    let folder = format!("/workspace/{FOLDER}");
-    let file = format!("{folder}/{}", binding.script.name);
-    let fill = |text: &String| {
-        text.replace("{binding}", &file)
-            .replace("{folder}", &folder)
-    };
-    for (name, value) in &binding.env {
-        set_variable(&mut launch.env, name, &fill(value));
+/// A program that may call servers by their names.
+pub struct Bound<'a> {
+    pub binding: &'a Binding,
+    pub runtime: &'a Runtime,
+    /// The program on its command line, and its text.
+    pub program: &'a str,
+    pub code: &'a [u8],
+    pub servers: &'a [ServerName],
+    /// The names of all that are configured.
+    pub configured: &'a [String],
+    /// Whether the modules `mcp` and the like are ours: it has none of its own.
+    pub is_ours: bool,
+}
+
+impl Bound<'_> {
+    /// Lets the program call its servers.
+    pub fn bind(&self, mut launch: Launch) -> Launch {
+        let folder = format!("/workspace/{FOLDER}");
+        let file = format!("{folder}/{}", self.binding.script.name);
+        let aliases: Vec<&str> = self.servers.iter().map(|it| it.alias.as_str()).collect();
+        let typed = |it: &ServerName| match it.types.as_str() {
+            "" | "{\n}" => format!("{}: Server", it.alias),
+            types => format!("{}: {types}", it.alias),
+        };
+        let typed: Vec<String> = self.servers.iter().map(typed).collect();
+        let fill = |text: &str| {
+            text.replace("{binding}", &file)
+                .replace("{folder}", &folder)
+                .replace("{aliases}", &aliases.join(", "))
+                .replace("{typed_aliases}", &typed.join(", "))
+        };
+        for (name, value) in &self.binding.env {
+            set_variable(&mut launch.env, name, &fill(value));
+        }
+        if let Some(prestart) = &mut launch.prestart {
+            prestart.prelude = fill(&self.binding.prelude);
+        }
+        let preload = self.runtime.way.preload.iter().map(|word| fill(word));
+        insert_before(&mut launch.argv, self.program, preload);
+        let scripts = [&self.binding.script].into_iter();
+        let scripts = scripts.chain(&self.binding.beside);
+        let mut files: Vec<InputFile> = scripts
+            .map(|script| InputFile::from_bytes(path(script.name), script.text))
+            .collect();
+        files.push(InputFile::from_bytes(
+            path("servers.json"),
+            self.facts().to_string(),
+        ));
+        let code = String::from_utf8_lossy(self.code);
+        if self.is_ours && self.binding.imports_module(&code) {
+            let module = |script: &Script| {
+                let path = CellPath::parse(script.name).expect("a plain path");
+                InputFile::from_bytes(path, fill(script.text))
+            };
+            let modules: Vec<InputFile> = self.binding.modules.iter().map(module).collect();
+            let paths = modules.iter().map(|file| file.path.clone());
+            if let Some(wanted) = &mut launch.changes {
+                wanted.except.extend(paths);
+            }
+            files.extend(modules);
+        }
+        place(launch, files)
     }
-    if let Some(prestart) = &mut launch.prestart {
-        prestart.prelude = fill(&binding.prelude);
+
+    /// What the scripts read: numbers for truths, so that it is a literal in more languages than one.
+    fn facts(&self) -> Value {
+        let named = |it: &ServerName| json!([it.alias, it.name]);
+        let servers: Value = self.servers.iter().map(named).collect();
+        let available: Value = self.servers.iter().map(|it| it.name.clone()).collect();
+        let env = json!({
+            "MCP_AVAILABLE_SERVERS": available.to_string(),
+            "MCP_DISCOVERED_SERVERS": json!(self.configured).to_string(),
+        });
+        let is_ours = i32::from(self.is_ours);
+        json!({ "servers": servers, "port": PORT, "is_ours": is_ours, "env": env })
     }
-    let preload = runtime.way.preload.iter().map(fill);
-    insert_before(&mut launch.argv, program, preload);
-    let names = Value::from(servers.to_vec()).to_string();
-    let text = binding.script.text.replace("{servers}", &names);
-    let text = text.replace("{port}", &PORT.to_string());
-    let path = format!("{FOLDER}/{}", binding.script.name);
-    let path = CellPath::parse(&path).expect("a plain path");
-    // The program's caller cannot put another in its place.
-    launch.files.retain(|file| file.path != path);
-    launch.files([InputFile::from_bytes(path, text)])
+}
+
+/// Has a program of any language find the command `mcp`; a pre-started runtime must know that from its start.
+pub fn find_command(launch: &mut Launch) {
+    let folder = format!("/workspace/{FOLDER}/bin");
+    set_variable(&mut launch.env, "PATH", &format!("{folder}:{{own}}"));
+}
+
+/// Gives it the command.
+pub fn place_command(launch: Launch) -> Launch {
+    let mut command = InputFile::from_bytes(path("bin/mcp"), COMMAND);
+    command.mode = 0o755;
+    place(launch, vec![command])
+}
+
+/// Adds files of ours: the program's caller cannot put others in their place.
+fn place(mut launch: Launch, files: Vec<InputFile>) -> Launch {
+    let is_free = |file: &InputFile| !files.iter().any(|own| own.is_in_the_way_of(file));
+    launch.files.retain(is_free);
+    launch.files(files)
+}
+
+fn path(name: &str) -> CellPath {
+    CellPath::parse(&format!("{FOLDER}/{name}")).expect("a plain path")
 }
 
 /// Sets a variable, in which `{own}` is what it had before.

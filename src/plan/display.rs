@@ -44,7 +44,10 @@ pub fn equip(
     for (name, value) in &display.env {
         set_variable(&mut launch.env, name, &fill(value));
     }
-    if let Some(prestart) = &mut launch.prestart {
+    // A command with a prelude of its own does all of it there.
+    if let Some(prestart) = &mut launch.prestart
+        && runtime.way.prelude.is_empty()
+    {
         prestart.prelude = format!("{}\n{}", prestart.prelude, fill(&display.prelude));
     }
     let first = display.scripts.first().map_or("", |script| script.name);

@@ -14,6 +14,8 @@ pub struct Program<'a> {
     pub code: &'a [u8],
     /// Whether it has arguments, or variables of its own.
     pub is_given_words: bool,
+    /// The command line that it would be started by.
+    pub argv: Vec<String>,
     /// The source first.
     pub files: &'a [InputFile],
     pub is_built: bool,
@@ -42,6 +44,14 @@ impl Program<'_> {
         if let Some(binding) = self.binding.filter(|_| !self.has_packages) {
             code = format!("{code}\n{}", binding.imports);
         }
+        let way = &self.runtime.way;
+        if !way.prelude.is_empty() {
+            // Such a runtime has nothing that could run it.
+            if warm.is_exact(&code) {
+                return None;
+            }
+            code = format!("{code}\n{}", way.imports);
+        }
         // What a pre-started runtime has loaded may be one of its packages, in another version.
         let is_alone = self.files.len() == 1 && !self.has_packages;
         let [before, after, leave] = warm.code(&code, is_alone)?;
@@ -51,7 +61,7 @@ impl Program<'_> {
                 fresh: warm.fresh,
                 has_input: false,
                 first: warm.first(&code).to_owned(),
-                argv: launch.argv.iter().map(Into::into).collect(),
+                argv: self.argv.iter().map(Into::into).collect(),
                 env: launch.env.iter().map(variable).collect(),
                 script: self.definition.source.file.as_str().into(),
                 warm: before,
@@ -63,6 +73,10 @@ impl Program<'_> {
             listens,
             prelude: String::new(),
         })
+    }
+
+    fn runs(&self, prelude: &str) -> bool {
+        !prelude.is_empty() && !self.runtime.way.without_prelude
     }
 
     /// Whether all that is special about it can be told to a runtime that has started.
@@ -79,7 +93,7 @@ impl Program<'_> {
             && !self.has_network
             && source == Some(&self.definition.source.file)
             && !self.files.iter().any(is_in_home)
-            && self.binding.is_none_or(|binding| !binding.prelude.is_empty())
+            && self.binding.is_none_or(|binding| self.runs(&binding.prelude))
             && self.display.is_none_or(|display| !display.prelude.is_empty())
             && (!self.has_packages || packages.is_some_and(|how| !how.prelude.is_empty()))
     }

@@ -5,11 +5,24 @@ use std::path::{Path, PathBuf};
 use super::RunPlan;
 use super::limits::kept;
 use crate::cell::Launch;
+use crate::language::Session;
 use crate::packages::{IN_CELL, PackagePlan, Set};
 use crate::request::{CellPath, FileSource, InputFile};
 
 /// Where our own files are in the workspace of a session.
 const OWN: &str = ".home/.hotcell/";
+
+/// What the file of a call is called, and how its runtime speaks of it.
+pub fn call_file(session: &Session, source: &CellPath, number: u64) -> (CellPath, String) {
+    let extension = Path::new(source.as_str()).extension();
+    let extension = extension.and_then(|it| it.to_str()).unwrap_or_default();
+    let name = format!("call-{number}.{extension}");
+    let shown = format!("{}/{name}", session.folder);
+    (
+        CellPath::parse(&name).unwrap_or_else(|_| source.clone()),
+        shown,
+    )
+}
 
 impl RunPlan {
     /// The launch of a new session whose first call this is: its worker takes the program's place.
@@ -30,17 +43,6 @@ impl RunPlan {
         }
         let limits = kept(launch.limits.clone());
         launch.limits(limits).channel()
-    }
-
-    /// The same as the call of this number, by which its runtime knows it.
-    pub fn into_call(mut self, number: u64) -> Self {
-        let extension = Path::new(self.source.as_str()).extension();
-        let extension = extension.and_then(|it| it.to_str()).unwrap_or_default();
-        let name = format!("call-{number}.{extension}");
-        let folder = self.session.as_ref().map_or("", |session| &session.folder);
-        self.failure = self.failure.for_file(&format!("{folder}/{name}"));
-        self.source = CellPath::parse(&name).unwrap_or(self.source);
-        self
     }
 
     /// The files that a run of its own leaves in its workspace and none of them is its session's.

@@ -92,6 +92,7 @@ fn file(file: &InputFile) -> Value {
     let mode = format!("{:04o}", file.mode);
     match &file.source {
         FileSource::Bytes(bytes) => json!({"path": file.path, "bytes": bytes.len(), "mode": mode}),
+        FileSource::Kept(kept) => json!({"path": file.path, "bytes": kept.len(), "mode": mode}),
         FileSource::EmptyFolder => json!({"path": file.path, "folder": true}),
         FileSource::Link(to) => json!({"path": file.path, "link": to.to_string_lossy()}),
         FileSource::HostFile(from) | FileSource::HostFolder(from) => {

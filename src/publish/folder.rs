@@ -17,6 +17,7 @@ use super::Shared;
 use crate::mcp::{Catalog, Server};
 use crate::service::Service;
 use catalog::{Key, Scripts, changes, choose, is_free, is_same};
+pub use scan::read as read_script;
 use scan::scan;
 
 /// Editors write a file in several steps; this waits until they are through.

@@ -176,29 +176,9 @@ impl Invocation<'_> {
     }
 
     fn request(&self, mark: &str, answers: &Answers) -> Result<RunRequest, RequestError> {
-        let json = |value: &Map<String, Value>| serde_json::to_vec(value).unwrap_or_default();
-        let file = |name: &str, bytes: Vec<u8>| {
-            CellPath::parse(name).map(|path| InputFile::from_bytes(path, bytes))
-        };
-        let mut files = vec![
-            file("arguments.json", json(&self.input.arguments))?,
-            file("answers.json", json(answers))?,
-        ];
-        for (name, text) in super::HELPERS {
-            files.push(file(name, text.into())?);
-        }
-        let mut request = RunRequest::new(self.code)?.named(self.file_name);
-        if let Some(language) = &self.front.language {
-            request = request.language(language);
-        }
-        request
-            .env(self.variables(mark, answers))?
-            .files(files)?
-            .limits(AskedLimits {
-                timeout: self.front.timeout,
-                memory: self.front.memory,
-                ..AskedLimits::default()
-            })
+        let script = (self.front, self.file_name, self.code);
+        let variables = self.variables(mark, answers);
+        request(script, &self.input.arguments, answers, variables)
     }
 
     /// The same facts as variables, for languages in which JSON is a burden.
@@ -236,4 +216,33 @@ impl Invocation<'_> {
         }
         all
     }
+}
+
+/// What it takes to run a script, which is its front matter, its name and its text.
+pub fn request(
+    (front, file_name, code): (&FrontMatter, &str, &[u8]),
+    arguments: &Map<String, Value>,
+    answers: &Answers,
+    variables: Vec<(String, String)>,
+) -> Result<RunRequest, RequestError> {
+    let json = |value: &Map<String, Value>| serde_json::to_vec(value).unwrap_or_default();
+    let file = |name: &str, bytes: Vec<u8>| {
+        CellPath::parse(name).map(|path| InputFile::from_bytes(path, bytes))
+    };
+    let mut files = vec![
+        file("arguments.json", json(arguments))?,
+        file("answers.json", json(answers))?,
+    ];
+    for (name, text) in super::HELPERS {
+        files.push(file(name, text.into())?);
+    }
+    let mut request = RunRequest::new(code)?.named(file_name);
+    if let Some(language) = &front.language {
+        request = request.language(language);
+    }
+    request.env(variables)?.files(files)?.limits(AskedLimits {
+        timeout: front.timeout,
+        memory: front.memory,
+        ..AskedLimits::default()
+    })
 }

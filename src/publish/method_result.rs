@@ -23,7 +23,7 @@ pub fn tool(
     service: &Service,
     caller: &Caller,
 ) -> Map<String, Value> {
-    let failed = failed(&output, &collected);
+    let failed = failed(&output, Some(&collected));
     let whole = std::mem::take(&mut collected.whole);
     let mut left = service.settings().budget.stdout;
     let mut cut = 0;
@@ -90,7 +90,7 @@ pub fn prompt(
     (output, collected): (RunOutput, Collected),
     front: &FrontMatter,
 ) -> Result<Map<String, Value>, Fault> {
-    if let Some(why) = failed(&output, &collected) {
+    if let Some(why) = failed(&output, Some(&collected)) {
         return Err(Fault::new(Fault::INTERNAL, why));
     }
     let message = |item| match item {
@@ -120,7 +120,7 @@ pub fn resource(
     mime: Option<&str>,
 ) -> Result<Map<String, Value>, Fault> {
     let fail = |why: String| Fault::new(Fault::INTERNAL, why).with(json!({ "uri": uri }));
-    if let Some(why) = failed(&output, &collected) {
+    if let Some(why) = failed(&output, Some(&collected)) {
         return Err(fail(why));
     }
     let mut returned = Vec::new();
@@ -159,9 +159,9 @@ pub fn resource(
 }
 
 /// What went wrong, for whoever called: the script's own words first.
-fn failed(output: &RunOutput, collected: &Collected) -> Option<String> {
+pub fn failed(output: &RunOutput, collected: Option<&Collected>) -> Option<String> {
     let Some(error) = &output.error else {
-        let complaint = collected.complaint.as_ref()?;
+        let complaint = collected?.complaint.as_ref()?;
         return Some(format!(
             "the script sent a message that is not valid: {complaint}"
         ));

@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::{CellPath, RequestError};
+use crate::spool::Spooled;
 
 /// Each is written on its own before the program starts. A folder of the host is one.
 const MOST_FILES: usize = 10_000;
@@ -22,6 +24,8 @@ pub struct InputFile {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileSource {
     Bytes(Vec<u8>),
+    /// What is kept of an earlier run. However often it is wanted, it is there once.
+    Kept(Arc<Spooled>),
     /// A file of the host, absolute or relative to where we were started.
     HostFile(PathBuf),
     /// A folder of the host, to be placed with all that is in it.
@@ -33,11 +37,20 @@ pub enum FileSource {
 }
 
 impl InputFile {
+    pub fn new(path: CellPath, source: FileSource) -> Self {
+        let mode = 0o644;
+        Self { path, source, mode }
+    }
+
     pub fn from_bytes(path: CellPath, bytes: impl Into<Vec<u8>>) -> Self {
-        Self {
-            path,
-            source: FileSource::Bytes(bytes.into()),
-            mode: 0o644,
+        Self::new(path, FileSource::Bytes(bytes.into()))
+    }
+
+    /// How many bytes it has in memory.
+    pub fn held(&self) -> u64 {
+        match &self.source {
+            FileSource::Bytes(bytes) => bytes.len() as u64,
+            _ => 0,
         }
     }
 

@@ -129,7 +129,7 @@ impl OutlinedFile {
             FileSource::HostFile(path) => (Some(path.clone()), false),
             FileSource::HostFolder(path) => (Some(path.clone()), true),
             FileSource::EmptyFolder => (None, true),
-            FileSource::Bytes(_) | FileSource::Link(_) => (None, false),
+            FileSource::Bytes(_) | FileSource::Kept(_) | FileSource::Link(_) => (None, false),
         };
         Self {
             path: file.path.to_string(),

@@ -17,6 +17,8 @@ pub enum Outcome {
     },
     TimedOut,
     OutOfMemory,
+    /// The host, or whoever limits it and us together, had no memory left, and it was below its own limit.
+    HostOutOfMemory,
     TooMuchOutput,
     Cancelled,
     /// Its cell vanished, which no program can bring about: the spawner died, or

@@ -13,6 +13,7 @@ mod source;
 mod texts;
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
@@ -26,6 +27,7 @@ use crate::cell::{Cell, CellError, Changes, Launch, Limits, Provider, Requiremen
 use crate::loopback::Serving;
 use crate::request::{CellPath, InputFile};
 use crate::secret::Redactor;
+use crate::upstream::Pause;
 
 use answer::Line;
 use copies::{Copy, Known};
@@ -77,6 +79,8 @@ pub struct Call<'a> {
     pub timeout: Duration,
     pub output_limit: u64,
     pub events: mpsc::Sender<OutputEvent>,
+    /// The time that it waits for a person, which is not counted.
+    pub pause: Option<Arc<Pause>>,
 }
 
 /// A call that has ended.
@@ -178,7 +182,7 @@ impl Session {
         };
         let (over, is_over) = watch::channel(false);
         let mut running = Running {
-            watch: Watch::new(&mut *self.cell, &self.limits),
+            watch: Watch::new(&mut *self.cell, &self.limits, call.pause),
             line: &mut self.line,
             deadline: started + call.timeout,
             has_others: !self.copies.is_empty(),

@@ -1,6 +1,7 @@
 //! What ends a program, and how that is to be understood.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::time::{MissedTickBehavior, interval_at, sleep_until};
@@ -8,6 +9,7 @@ use tokio::time::{MissedTickBehavior, interval_at, sleep_until};
 use super::capture::Ceiling;
 use super::outcome::{Outcome, Spent};
 use crate::cell::{Cell, CellError, Event, Exit, Limits, Usage};
+use crate::upstream::Pause;
 
 /// How often a cell's use is looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -16,6 +18,8 @@ const LOOK: Duration = Duration::from_millis(100);
 pub struct Watch<'a> {
     cell: &'a mut dyn Cell,
     limits: &'a Limits,
+    /// Its waiting for a person, which is not counted.
+    pause: Option<Arc<Pause>>,
     usage: Usage,
     exit: Option<Exit>,
 }
@@ -31,10 +35,11 @@ pub enum End {
 }
 
 impl<'a> Watch<'a> {
-    pub fn new(cell: &'a mut dyn Cell, limits: &'a Limits) -> Self {
+    pub fn new(cell: &'a mut dyn Cell, limits: &'a Limits, pause: Option<Arc<Pause>>) -> Self {
         Self {
             cell,
             limits,
+            pause,
             usage: Usage::default(),
             exit: None,
         }
@@ -57,11 +62,11 @@ impl<'a> Watch<'a> {
                     }
                     Event::Gone => End::Gone,
                 }),
-                () = sleep_until(deadline.into()) => return Ok(End::Deadline),
+                () = past(deadline, self.pause.as_deref()) => return Ok(End::Deadline),
                 () = ceiling.reached() => return Ok(End::Output),
                 () = &mut cancelled => return Ok(End::Cancelled),
                 _ = look.tick() => {
-                    self.usage = self.cell.usage();
+                    self.usage = self.cell.look(self.limits.memory).await;
                     // One process killed is the whole run out of memory: what is
                     // left of it would only pretend to have worked.
                     if self.is_out_of_memory() {
@@ -86,6 +91,9 @@ impl<'a> Watch<'a> {
     /// Ends what is left in the cell, with a last look at what it used.
     pub fn end(&mut self) {
         self.usage = self.cell.usage();
+        if self.exit.is_none() && self.usage.cpu.is_none() {
+            self.usage.cpu = self.cell.cpu_time();
+        }
         self.cell.kill();
     }
 
@@ -94,8 +102,9 @@ impl<'a> Watch<'a> {
             (End::Deadline, _) => Outcome::TimedOut,
             (End::Output, _) => Outcome::TooMuchOutput,
             (End::Cancelled, _) => Outcome::Cancelled,
-            (End::Memory, _) => Outcome::OutOfMemory,
+            (End::Memory, _) if self.usage.host_oom_kills == 0 => Outcome::OutOfMemory,
             _ if self.usage.oom_kills > 0 => Outcome::OutOfMemory,
+            _ if self.usage.host_oom_kills > 0 => Outcome::HostOutOfMemory,
             (_, Some(exit)) => Outcome::from_exit(exit, self.is_at_process_limit()),
             (_, None) => Outcome::Lost,
         }
@@ -106,12 +115,27 @@ impl<'a> Watch<'a> {
     }
 
     fn is_out_of_memory(&self) -> bool {
-        self.usage.oom_kills > 0 || self.usage.memory_now > self.limits.memory
+        let usage = &self.usage;
+        usage.oom_kills + usage.host_oom_kills > 0 || usage.memory_now > self.limits.memory
     }
 
     fn is_at_process_limit(&self) -> bool {
         let tasks = u64::from(self.limits.tasks);
         let left = self.exit.map_or(0, |exit| u64::from(exit.left));
         self.usage.tasks_refused > 0 || self.usage.tasks_now >= tasks || left + 1 >= tasks
+    }
+}
+
+/// Waits for a deadline, and as much longer as the program has waited for a person.
+async fn past(deadline: Instant, pause: Option<&Pause>) {
+    let Some(pause) = pause else {
+        return sleep_until(deadline.into()).await;
+    };
+    loop {
+        let (now, until) = (Instant::now(), deadline + pause.total());
+        if until <= now && !pause.is_on() {
+            return;
+        }
+        sleep_until(until.max(now + LOOK).into()).await;
     }
 }

@@ -6,7 +6,7 @@
 //!   lock          held by whoever changes anything here
 //!   downloads/    archives by their hash, complete or not
 //!   staging/      what is being unpacked or removed; worth nothing
-//!   store/NAME/   one runtime: tree/ is what cells see, receipt.toml says how
+//!   store/NAME/   one runtime: tree/ is what cells see, receipt.toml says how, inventory what it holds
 //!   bin/          links to programs, searched after PATH
 //!   first/        the same, searched before PATH
 //! ```
@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use super::FetchError;
 use super::recipe::{Inside, Recipe};
+use crate::inventory::{Inventory, Look};
 
 /// What is written beside a runtime's tree.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -124,6 +125,13 @@ impl RuntimesFolder {
         self.store().join(folder).join("receipt.toml").is_file()
     }
 
+    /// Whether every byte of a runtime is as it was fetched.
+    pub fn is_whole(&self, folder: &str) -> bool {
+        let own = self.store().join(folder);
+        let inventory = Inventory::read(&own.join("inventory"));
+        inventory.is_ok_and(|it| it.is_still_in(&own.join("tree"), Look::Whole))
+    }
+
     /// Puts what was staged in its place, whole, and makes its programs be found.
     pub(super) fn settle(
         &self,
@@ -143,6 +151,7 @@ impl RuntimesFolder {
         let settle = || -> io::Result<()> {
             let text = toml::to_string(&receipt).map_err(io::Error::other)?;
             fs::write(staged.join("receipt.toml"), text)?;
+            Inventory::of(&staged.join("tree"))?.write(&staged.join("inventory"))?;
             // A crash must not leave a name with nothing behind it.
             rustix::fs::syncfs(File::open(staged)?)?;
             fs::rename(staged, self.store().join(folder))

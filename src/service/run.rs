@@ -21,6 +21,7 @@ use crate::packages::{PackagePlan, Readied};
 use crate::plan::RunPlan;
 use crate::request::RunRequest;
 use crate::run::{Stdin, Surface};
+use crate::upstream::{Approver, Asking};
 
 /// Reading a program takes longer than a millisecond from about here on.
 const LONG_CODE: usize = 32 << 10;
@@ -33,6 +34,8 @@ pub struct RunContext<O, S = Pending<()>> {
     pub observer: O,
     /// Where it is followed by who asks for it later.
     pub log: Option<Arc<JobLog>>,
+    /// Who can be asked whether it may call a tool.
+    pub approver: Option<Arc<dyn Approver>>,
     /// Ends the program when it ends.
     pub stop: S,
 }
@@ -45,6 +48,7 @@ impl<O> RunContext<O> {
             stdin: Stdin::Empty,
             observer,
             log: None,
+            approver: None,
             stop: pending(),
         }
     }
@@ -60,15 +64,32 @@ impl<O> RunContext<O> {
         }
     }
 
+    pub fn approver(self, approver: Arc<dyn Approver>) -> Self {
+        Self {
+            approver: Some(approver),
+            ..self
+        }
+    }
+
     pub fn until<S: Future<Output = ()>>(self, stop: S) -> RunContext<O, S> {
         RunContext {
             caller: self.caller,
             stdin: self.stdin,
             observer: self.observer,
             log: self.log,
+            approver: self.approver,
             stop,
         }
     }
+}
+
+/// Who can be asked about calls of a run of this caller.
+pub(super) fn asking(approver: Option<Arc<dyn Approver>>, caller: &Caller) -> Option<Asking> {
+    Some(Asking {
+        approver: approver?,
+        caller: caller.name().to_owned(),
+        pause: Arc::default(),
+    })
 }
 
 /// A run that has ended, or was refused.
@@ -142,6 +163,17 @@ impl Service {
             Ok(turn) => turn,
             Err(full) => return Ran::busy(full),
         };
+        self.run_now(request, context, &turn.caller, recording)
+            .await
+    }
+
+    pub(super) async fn run_now<O: Observer>(
+        self: &Arc<Self>,
+        request: RunRequest,
+        context: RunContext<O, impl Future<Output = ()>>,
+        caller: &Caller,
+        recording: &mut Recording,
+    ) -> Ran<O::Heard> {
         let plan = match self.prepare_aside(request).await {
             Ok(plan) => plan,
             Err(rejected) => {
@@ -155,7 +187,7 @@ impl Service {
         let recorder = stores.then(Recorder::new);
         let run = self.execute(&plan, context, recorder.clone());
         let ((result, heard), version) = tokio::join!(run, self.version(&plan));
-        let owner = (&turn.caller, &*recording.id);
+        let owner = (caller, &*recording.id);
         let (output, long) = self.finish(&plan, result, recorder, owner).await;
         Ran {
             id: String::new(),
@@ -193,6 +225,12 @@ impl Service {
         (output, long)
     }
 
+    /// A picture for a terminal that takes sixels; none if it cannot be made one.
+    pub async fn sixels(&self, picture: (display::Kind, &[u8])) -> Option<String> {
+        let requirement = self.settings.requirement;
+        display::sixels(picture, self.engine().provider(), requirement).await
+    }
+
     /// Runs a plan at once, until it ends or is stopped: for a process that runs one program.
     pub async fn run_planned<O: Observer>(
         &self,
@@ -226,6 +264,7 @@ impl Service {
             stdin: context.stdin,
             events,
             requirement: self.settings.requirement,
+            asking: asking(context.approver, &context.caller),
             caller: context.caller,
         };
         // On the heap: it is large, and each caller up to the surface would hold and move it.

@@ -125,6 +125,14 @@ impl Functions for Arc<dyn Functions> {
         (**self).tools()
     }
 
+    fn hidden(&self) -> &[&str] {
+        (**self).hidden()
+    }
+
+    fn is_named_in(&self, code: &str) -> Option<bool> {
+        (**self).is_named_in(code)
+    }
+
     fn call<'a>(&'a self, tool: &'a str, arguments: Map<String, Value>) -> Called<'a> {
         (**self).call(tool, arguments)
     }

@@ -1,10 +1,15 @@
 //! The tool bridge: programs call tools over HTTP, on a port of their own loopback.
 //!
-//! A call is a `POST` of `{"server", "tool", "arguments"}`, or of `{"help"}` with the name of a server or of none; the
-//! answer is `{"value"}` or `{"error"}`. SECURITY: everything that comes is untrusted: bounded, then parsed; and the servers that
-//! a run was not given are not here.
+//! A question is a `POST` of JSON: by default a call, `{"server", "tool", "arguments"}`; `ask` says what else (see [`Question`]). The
+//! answer is one of `{"value"}`, `{"text"}`, `{"parts"}`, `{"result"}` and `{"error"}`: a program's script makes a value of it. SECURITY:
+//! everything that comes is untrusted: bounded, then parsed; and the servers that a run was not given are not here.
 
-use std::fmt::Write;
+mod command;
+mod facts;
+mod given;
+mod search;
+mod stubs;
+
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -12,12 +17,14 @@ use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 use hyper::{Method, Request, Response, StatusCode};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
+use super::search::Searcher;
 use super::server::UpstreamServer;
-use super::{Arguments, CallError, signature};
+use super::{Arguments, CallError};
 use crate::loopback::{Body, Http, full};
+use given::Given;
 
 /// Calls of one run at a time, and the KiB of their arguments; more wait.
 const CALLS: usize = 32;
@@ -25,6 +32,9 @@ const ROOM: u32 = 32 << 10;
 
 pub struct Bridge {
     servers: Vec<Arc<UpstreamServer>>,
+    /// The names of all that are configured. A program may know of others, and not call them.
+    configured: Vec<String>,
+    searcher: Arc<Searcher>,
     calls: Semaphore,
     room: Semaphore,
 }
@@ -32,10 +42,62 @@ pub struct Bridge {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Asked {
+    ask: Question,
     server: String,
     tool: String,
     arguments: Option<Arguments>,
-    help: Option<String>,
+    /// What else it is about: words, a name, an address.
+    about: String,
+    limit: usize,
+    /// What was typed after `mcp`, what came on its standard input, and how the files that it makes begin.
+    words: Vec<String>,
+    input: String,
+    files: String,
+}
+
+/// What is asked.
+#[derive(Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Question {
+    /// The value that a tool gives.
+    #[default]
+    Call,
+    /// The whole result; one that says that it failed is an error.
+    Whole,
+    /// The whole result, whatever it says.
+    Raw,
+    /// Text about a tool, a server, or all.
+    Help,
+    /// Which servers there are.
+    Servers,
+    /// All that is known of a server's tools.
+    Tools,
+    /// The same as the server lists them.
+    Listed,
+    Search,
+    Resources,
+    Read,
+    Prompts,
+    Prompt,
+    PythonStubs,
+    TypescriptStubs,
+    /// What was typed after `mcp`.
+    Command,
+}
+
+/// Why there is no answer, and what a tool said beside that.
+struct Refused {
+    error: CallError,
+    details: Value,
+}
+
+impl From<CallError> for Refused {
+    fn from(error: CallError) -> Self {
+        Self {
+            error,
+            details: Value::Null,
+        }
+    }
 }
 
 impl Http for Bridge {
@@ -48,9 +110,15 @@ impl Http for Bridge {
 }
 
 impl Bridge {
-    pub fn new(servers: Vec<Arc<UpstreamServer>>) -> Self {
+    pub fn new(
+        servers: Vec<Arc<UpstreamServer>>,
+        configured: Vec<String>,
+        searcher: Arc<Searcher>,
+    ) -> Self {
         Self {
             servers,
+            configured,
+            searcher,
             calls: Semaphore::new(CALLS),
             room: Semaphore::new(ROOM as usize),
         }
@@ -60,16 +128,16 @@ impl Bridge {
         let is_call = request.method() == Method::POST;
         let answer = match self.take(request).await {
             Ok(answer) => answer,
-            Err(why) => json!({ "error": { "kind": "arguments", "message": why } }),
+            Err(why) => said(json!({ "error": { "kind": "arguments", "message": why } })),
         };
-        let mut response = Response::new(full(answer.to_string()));
+        let mut response = Response::new(full(answer));
         if !is_call {
             *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
         }
         response
     }
 
-    async fn take(&self, request: Request<Incoming>) -> Result<Value, String> {
+    async fn take(&self, request: Request<Incoming>) -> Result<Vec<u8>, String> {
         if request.method() != Method::POST {
             return Err("a call is a POST".to_owned());
         }
@@ -84,41 +152,71 @@ impl Bridge {
         // A list would be read as one too.
         let body = body.strip_prefix(b"{").map(|_| body.as_ref());
         let asked = serde_json::from_slice(body.unwrap_or(b"no object"));
-        let asked = asked.map_err(|error| format!("this is no call: {error}"))?;
-        Ok(self.carry_out(asked).await)
+        let asked: Asked = asked.map_err(|error| format!("this is no call: {error}"))?;
+        Ok(match asked.ask {
+            Question::Command => self.command(&asked).await,
+            _ => said(self.carry_out(asked).await),
+        })
     }
 
     async fn carry_out(&self, asked: Asked) -> Value {
-        let done = match &asked.help {
-            Some(about) => self.help(about).await.map(Value::String),
-            None => match self.find(&asked.server) {
-                Ok(server) => {
-                    server
-                        .call(&asked.tool, asked.arguments.unwrap_or_default())
-                        .await
-                }
-                Err(error) => Err(error),
-            },
+        let name = match asked.about.as_str() {
+            "" => [asked.server.as_str(), asked.tool.as_str()].join("."),
+            about => about.to_owned(),
         };
-        match done {
-            Ok(value) => json!({ "value": value }),
-            Err(error) => {
-                let name = match asked.help {
-                    Some(about) => about,
-                    None => format!("{}.{}", asked.server, asked.tool),
-                };
-                let hint = match error {
-                    CallError::Unavailable(_) => "; run `hotcell servers` to see its messages",
-                    _ => "",
-                };
-                json!({ "error": {
-                    "kind": error.kind(),
-                    "message": format!("{name}: {error}{hint}"),
-                    "server": asked.server,
-                    "tool": asked.tool,
-                } })
-            }
+        let (server, tool) = (asked.server.clone(), asked.tool.clone());
+        match self.find_out(asked).await {
+            Ok(answer) => answer,
+            Err(refused) => json!({ "error": {
+                "kind": refused.error.kind(),
+                "message": refused.message(name.trim_end_matches('.')),
+                "server": server,
+                "tool": tool,
+                "details": refused.details,
+            } }),
         }
+    }
+
+    async fn find_out(&self, asked: Asked) -> Result<Value, Refused> {
+        let value = |value: Value| Ok(json!({ "value": value }));
+        match asked.ask {
+            Question::Call => Ok(self.call(asked).await?.into_answer()),
+            Question::Whole => {
+                let result = self.whole(asked).await?;
+                given::check(&result)?;
+                Ok(json!({ "result": result }))
+            }
+            Question::Raw => Ok(json!({ "result": self.whole(asked).await? })),
+            Question::Help => value(self.help(&asked.about).await?.into()),
+            Question::Servers => value(self.listed_servers()),
+            Question::Tools => value(self.tools(&asked.server).await?),
+            Question::Listed => value(self.listed_tools(&asked.server).await?),
+            Question::Search => value(self.search(&asked.about, asked.limit).await),
+            Question::Resources => value(self.list(&asked.server, facts::RESOURCES).await?),
+            Question::Prompts => value(self.list(&asked.server, facts::PROMPTS).await?),
+            Question::Read => Ok(self.read(&asked.server, &asked.about).await?.into_answer()),
+            Question::Prompt => {
+                let arguments = asked.arguments.unwrap_or_default().to_map()?;
+                let params = json!({ "name": asked.about, "arguments": arguments });
+                let server = self.find(&asked.server)?;
+                value(server.request("prompts/get", &params).await?)
+            }
+            Question::PythonStubs => value(self.python_stubs(&asked.about).await?.into()),
+            Question::TypescriptStubs => value(self.typescript_stubs(&asked.about).await?.into()),
+            Question::Command => Ok(Value::Null),
+        }
+    }
+
+    async fn call(&self, asked: Asked) -> Result<Given, Refused> {
+        let result = self.whole(asked).await?;
+        given::check(&result)?;
+        Ok(Given::of(result))
+    }
+
+    async fn whole(&self, asked: Asked) -> Result<Map<String, Value>, Refused> {
+        let server = self.find(&asked.server)?;
+        let arguments = asked.arguments.unwrap_or_default();
+        Ok(server.call_whole(&asked.tool, arguments).await?)
     }
 
     fn find(&self, name: &str) -> Result<&Arc<UpstreamServer>, CallError> {
@@ -128,19 +226,21 @@ impl Bridge {
             CallError::UnknownServer(names.join(", "))
         })
     }
+}
 
-    /// The tools of a server in whole; of all servers if none is named.
-    async fn help(&self, about: &str) -> Result<String, CallError> {
-        let mut text = String::new();
-        let asked: Vec<_> = match about {
-            "" => self.servers.iter().collect(),
-            name => vec![self.find(name)?],
+impl Refused {
+    fn message(&self, name: &str) -> String {
+        let hint = match self.error {
+            CallError::Unavailable(_) => "; run `hotcell servers` to see its messages",
+            _ => "",
         };
-        for server in asked {
-            for tool in server.tools().await?.iter() {
-                let _ = writeln!(text, "{}", signature::whole(&server.alias, tool));
-            }
+        match name {
+            "" => format!("{}{hint}", self.error),
+            name => format!("{name}: {}{hint}", self.error),
         }
-        Ok(text)
     }
+}
+
+fn said(answer: Value) -> Vec<u8> {
+    answer.to_string().into_bytes()
 }

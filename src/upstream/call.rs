@@ -31,7 +31,21 @@ impl<'de> Deserialize<'de> for Arguments {
     }
 }
 
+impl TryFrom<Map<String, Value>> for Arguments {
+    type Error = CallError;
+
+    fn try_from(arguments: Map<String, Value>) -> Result<Self, CallError> {
+        let read = serde_json::from_str(&Value::Object(arguments).to_string());
+        read.map_err(|error| CallError::Arguments(error.to_string()))
+    }
+}
+
 impl Arguments {
+    /// As the program wrote them.
+    pub fn text(&self) -> &str {
+        self.0.get()
+    }
+
     pub fn to_map(&self) -> Result<Map<String, Value>, CallError> {
         let read = serde_json::from_str(self.0.get());
         read.map_err(|error| CallError::Arguments(error.to_string()))
@@ -56,7 +70,7 @@ fn depth(json: &str) -> usize {
 }
 
 /// Why a call has no value.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CallError {
     /// The tool says so.
     #[error("{0}")]
@@ -69,6 +83,11 @@ pub enum CallError {
     UnknownServer(String),
     #[error("the server is not available: {0}")]
     Unavailable(String),
+    /// The owner does not let programs do that.
+    #[error("this is not allowed: {0}")]
+    Denied(String),
+    #[error("it took longer than {0} s (`timeout`)")]
+    Timeout(f64),
 }
 
 impl CallError {
@@ -80,6 +99,8 @@ impl CallError {
             Self::UnknownTool(_) => "unknown_tool",
             Self::UnknownServer(_) => "unknown_server",
             Self::Unavailable(_) => "unavailable",
+            Self::Denied(_) => "denied",
+            Self::Timeout(_) => "timeout",
         }
     }
 }

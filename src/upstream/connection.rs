@@ -4,27 +4,22 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
 
-use super::launch::{self, Life, Process, ServerStderr};
-use super::{Arguments, CallError, Settings, Tool};
+use super::launch::{self, Life, ServerStderr};
+use super::link::{Answered, MOST_PAGES, MOST_TOOLS, Pending, Upstream};
+use super::{Arguments, CallError, Tool};
+use crate::config::Program;
 
 /// The revision that we ask for; any that has tools will do.
 const REVISION: &str = "2025-06-18";
-/// How long a server may take until it has told its tools. Some are downloaded first.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// One message of a server.
-const LONGEST: u64 = 64 << 20;
-/// Pages of a list of tools, and tools in all.
-const MOST_PAGES: usize = 200;
-const MOST_TOOLS: usize = 20_000;
+pub const LONGEST: u64 = 64 << 20;
 
 /// An open connection to a server. Dropping it ends the server.
 pub struct Connection {
@@ -43,38 +38,36 @@ type Outcome = Result<Value, String>;
 
 impl Connection {
     /// Starts a server and shakes hands. `news` is told when its tools have changed.
-    pub async fn open(
-        settings: &Settings,
+    pub async fn start(
+        program: &Program,
         stderr: ServerStderr,
         news: Arc<Notify>,
-    ) -> Result<(Self, Vec<Tool>), String> {
-        let process = launch::start(settings, stderr).await;
-        let process = process.map_err(|error| format!("it cannot be started: {error}"))?;
-        let connection = Self::new(process, news);
-        let meet = async {
-            connection.meet().await?;
-            connection.tools().await
-        };
-        match timeout(PATIENCE, meet).await {
-            Ok(tools) => Ok((connection, tools?)),
-            Err(_) => Err(format!("it did not answer in {} s", PATIENCE.as_secs())),
-        }
+    ) -> Result<Self, String> {
+        let process = launch::start(program, stderr).await?;
+        let connection = Self::new(news, |listener, messages, tasks| {
+            tasks.spawn(write(process.input, messages));
+            tasks.spawn(read(listener, process.output, process.life));
+        });
+        connection.meet().await?;
+        Ok(connection)
     }
 
-    fn new(process: Process, news: Arc<Notify>) -> Self {
+    /// A connection whose messages are carried by the tasks that `carry` starts.
+    pub fn new(
+        news: Arc<Notify>,
+        carry: impl FnOnce(Listener, mpsc::Receiver<String>, &mut JoinSet<()>),
+    ) -> Self {
         let (out, messages) = mpsc::channel(64);
         let calls = Arc::new(Calls(Mutex::new(Some(HashMap::new()))));
         let stale = Arc::new(AtomicBool::new(false));
         let mut tasks = JoinSet::new();
-        tasks.spawn(write(process.input, messages));
         let listener = Listener {
             calls: calls.clone(),
             out: out.clone(),
             stale: stale.clone(),
             news,
-            _life: process.life,
         };
-        tasks.spawn(listener.read(process.output));
+        carry(listener, messages, &mut tasks);
         Self {
             out,
             calls,
@@ -84,16 +77,7 @@ impl Connection {
         }
     }
 
-    pub fn is_over(&self) -> bool {
-        self.calls.lock().is_none()
-    }
-
-    /// Whether its tools must be asked for again.
-    pub fn take_stale(&self) -> bool {
-        self.stale.swap(false, Ordering::Relaxed)
-    }
-
-    async fn meet(&self) -> Result<(), String> {
+    pub async fn meet(&self) -> Result<(), String> {
         let params = json!({
             "protocolVersion": REVISION,
             "capabilities": {},
@@ -105,7 +89,7 @@ impl Connection {
         Ok(())
     }
 
-    pub async fn tools(&self) -> Result<Vec<Tool>, String> {
+    async fn list(&self) -> Result<Vec<Tool>, String> {
         let mut tools = Vec::new();
         let mut cursor: Option<Value> = None;
         for _ in 0..MOST_PAGES {
@@ -123,14 +107,8 @@ impl Connection {
         Ok(tools)
     }
 
-    /// Calls a tool; its whole result. Dropping the future takes the call back.
-    pub async fn call(&self, tool: &str, arguments: &Arguments) -> Result<Value, CallError> {
-        let params = format!(
-            r#"{{"name":{},"arguments":{}}}"#,
-            json!(tool),
-            arguments.0.get()
-        );
-        let answer = self.ask("tools/call", params).await;
+    async fn answer(&self, method: &str, params: String) -> Result<Value, CallError> {
+        let answer = self.ask(method, params).await;
         answer.map_err(|why| match self.is_over() {
             true => CallError::Unavailable(why),
             false => CallError::Tool(why),
@@ -160,7 +138,40 @@ impl Connection {
     }
 }
 
-const ENDED: &str = "it has ended";
+impl Upstream for Connection {
+    fn is_over(&self) -> bool {
+        self.calls.lock().is_none()
+    }
+
+    fn is_stale(&self) -> bool {
+        self.stale.load(Ordering::Relaxed)
+    }
+
+    fn take_stale(&self) -> bool {
+        self.stale.swap(false, Ordering::Relaxed)
+    }
+
+    fn tools(&self) -> Pending<'_, Result<Vec<Tool>, String>> {
+        Box::pin(self.list())
+    }
+
+    fn call<'a>(&'a self, tool: &'a str, arguments: &'a Arguments) -> Answered<'a> {
+        Box::pin(async move {
+            let params = format!(
+                r#"{{"name":{},"arguments":{}}}"#,
+                json!(tool),
+                arguments.0.get()
+            );
+            self.answer("tools/call", params).await
+        })
+    }
+
+    fn request<'a>(&'a self, method: &'a str, params: &'a Value) -> Answered<'a> {
+        Box::pin(self.answer(method, params.to_string()))
+    }
+}
+
+pub const ENDED: &str = "it has ended";
 
 impl Calls {
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<HashMap<u64, oneshot::Sender<Outcome>>>> {
@@ -212,26 +223,35 @@ async fn write(mut to: pipe::Sender, mut messages: mpsc::Receiver<String>) {
     }
 }
 
-/// Takes in what a server says.
-struct Listener {
+/// Reads what a server prints, for as long as it runs.
+async fn read(listener: Listener, from: pipe::Receiver, _life: Life) {
+    let mut from = BufReader::new(from);
+    while let Ok(Some(line)) = next_line(&mut from).await {
+        listener.read(&line);
+    }
+}
+
+/// Takes in what a server says. When it is dropped, whoever waits is told that there is no more.
+pub struct Listener {
     calls: Arc<Calls>,
     out: mpsc::Sender<String>,
     stale: Arc<AtomicBool>,
     news: Arc<Notify>,
-    _life: Life,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        // Who waits is told by the end of its channel.
+        self.calls.lock().take();
+    }
 }
 
 impl Listener {
-    async fn read(self, from: pipe::Receiver) {
-        let mut from = BufReader::new(from);
-        while let Ok(Some(line)) = next_line(&mut from).await {
-            // What is no message is some server's way to log.
-            if let Ok(message) = serde_json::from_slice::<Map<String, Value>>(&line) {
-                self.hear(Value::Object(message));
-            }
+    /// One message. What is none is some server's way to log.
+    pub fn read(&self, message: &[u8]) {
+        if let Ok(message) = serde_json::from_slice::<Map<String, Value>>(message) {
+            self.hear(Value::Object(message));
         }
-        // Who waits is told by the end of its channel.
-        self.calls.lock().take();
     }
 
     fn hear(&self, mut message: Value) {

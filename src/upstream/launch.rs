@@ -19,7 +19,7 @@ use rustix::process::{
 use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
 
-use super::Settings;
+use crate::config::Program;
 
 /// The name by which our binary knows that it is to become a server.
 pub const LAUNCHER: &str = "hotcell-server";
@@ -55,16 +55,27 @@ pub fn is_upstream() -> bool {
     std::env::var_os(STARTED_BY_US).is_some()
 }
 
-/// Starts a server.
-pub async fn start(settings: &Settings, stderr: ServerStderr) -> io::Result<Process> {
+/// Starts a server, or says why not.
+pub async fn start(program: &Program, stderr: ServerStderr) -> Result<Process, String> {
+    if let Some(folder) = &program.folder
+        && !folder.is_dir()
+    {
+        // Not which: this is told to programs too.
+        return Err("its folder (`cwd`) does not exist".to_owned());
+    }
+    let started = spawn(program, stderr).await;
+    started.map_err(|error| format!("it cannot be started: {error}"))
+}
+
+async fn spawn(program: &Program, stderr: ServerStderr) -> io::Result<Process> {
     let (theirs_in, input) = pipe_with(PipeFlags::CLOEXEC)?;
     let (output, theirs_out) = pipe_with(PipeFlags::CLOEXEC)?;
-    let folder = settings.folder.clone().unwrap_or_default();
+    let folder = program.folder.clone().unwrap_or_default();
     let mut command = Command::new("/proc/self/exe");
     command
         .arg0(LAUNCHER)
         .arg(folder)
-        .args(&settings.command)
+        .args(&program.command)
         .env_clear()
         .stdin(theirs_in)
         .stdout(theirs_out)
@@ -73,7 +84,7 @@ pub async fn start(settings: &Settings, stderr: ServerStderr) -> io::Result<Proc
             ServerStderr::Shown => Stdio::inherit(),
         })
         .process_group(0);
-    for (name, value) in &settings.env {
+    for (name, value) in &program.env {
         command.env(name, value.reveal());
     }
     command.env(STARTED_BY_US, "1");
@@ -135,13 +146,17 @@ pub fn launch(mut words: impl Iterator<Item = OsString>) -> ExitCode {
     let current = ours.current.map(|it| it.min(1024));
     let _ = setrlimit(Resource::Nofile, Rlimit { current, ..ours });
     let ready = set_parent_process_death_signal(Some(Signal::TERM)).map_err(io::Error::from);
-    let ready = ready.and_then(|()| match folder.is_empty() {
+    let entered = match folder.is_empty() {
         true => Ok(()),
         false => std::env::set_current_dir(&folder),
-    });
-    let error = match ready {
-        Ok(()) => Command::new(&program).args(words).exec(),
-        Err(error) => error,
+    };
+    let error = match (ready, entered) {
+        (Ok(()), Ok(())) => Command::new(&program).args(words).exec(),
+        (_, Err(error)) => {
+            eprintln!("hotcell: cannot enter `{}`: {error}", folder.display());
+            return ExitCode::from(127);
+        }
+        (Err(error), _) => error,
     };
     eprintln!("hotcell: cannot start `{}`: {error}", program.display());
     ExitCode::from(127)

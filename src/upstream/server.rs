@@ -1,19 +1,21 @@
-//! One server: started when it is first needed, and again if it has ended.
+//! One server: its tools, and calls of them.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+mod told;
 
-use serde_json::Value;
-use tokio::sync::{Notify, OnceCell};
+use std::cmp::Reverse;
+use std::sync::{Arc, Mutex};
 
-use super::connection::Connection;
-use super::launch::ServerStderr;
-use super::{Arguments, CallError, Functions, Settings, Tool, signature};
+use serde_json::{Map, Value, json};
 
-/// The backoff after a server could not be started.
-const BACKOFF: Duration = Duration::from_secs(3);
-/// Values that are shorter are found in any text.
-const SHORTEST: usize = 8;
+use super::approval::{Approved, Decision, Question};
+use super::ledger::Ledger;
+use super::lifecycle::{Lifecycle, lock};
+use super::nearest::{MOST, distance};
+use super::schema::Checks;
+use super::scrub::{scrub, scrub_error};
+use super::{Arguments, CallError, Functions, Tool, signature};
+use crate::config::{Reach, Rules, Ruling, Server};
+use crate::secret::Hidden;
 
 pub struct UpstreamServer {
     /// As its owner calls it.
@@ -21,48 +23,114 @@ pub struct UpstreamServer {
     /// As programs call it.
     pub alias: String,
     kind: Kind,
-    news: Arc<Notify>,
-    connection: Mutex<Arc<OnceCell<Connection>>>,
-    failed: Mutex<Option<(Instant, String)>>,
-    known: Mutex<Arc<Vec<Tool>>>,
+    checks: Arc<Checks>,
+    /// Of the run that this is for, if it is for one.
+    ledger: Option<Arc<Ledger>>,
+    approved: Arc<Approved>,
+    /// Whether there was something to call from the start.
+    lasting: bool,
 }
 
-pub enum Kind {
-    Process(Settings, ServerStderr),
-    Functions(Arc<dyn Functions>),
+#[derive(Clone)]
+enum Kind {
+    Configured(Arc<Lifecycle>),
+    Functions(Arc<dyn Functions>, Arc<Mutex<Arc<Vec<Tool>>>>),
 }
 
 impl UpstreamServer {
-    pub fn new(name: String, alias: String, kind: Kind, news: Arc<Notify>) -> Self {
-        let known = match &kind {
-            Kind::Functions(functions) => functions.tools(),
-            Kind::Process(..) => Vec::new(),
-        };
+    /// One of the configuration.
+    pub(super) fn configured(
+        (name, alias): (String, String),
+        lifecycle: Lifecycle,
+        approved: Arc<Approved>,
+    ) -> Self {
         Self {
             name,
             alias,
-            kind,
-            news,
-            connection: Mutex::default(),
-            failed: Mutex::default(),
-            known: Mutex::new(Arc::new(known)),
+            kind: Kind::Configured(Arc::new(lifecycle)),
+            checks: Arc::default(),
+            ledger: None,
+            approved,
+            lasting: true,
         }
     }
 
-    /// The tools as they were last told. Waits for nothing.
+    /// Functions of this process.
+    pub(super) fn functions(name: String, alias: String, functions: Arc<dyn Functions>) -> Self {
+        let tools = functions.tools();
+        Self {
+            name,
+            alias,
+            lasting: !tools.is_empty(),
+            kind: Kind::Functions(functions, Arc::new(Mutex::new(Arc::new(tools)))),
+            checks: Arc::default(),
+            ledger: None,
+            approved: Arc::default(),
+        }
+    }
+
+    /// The same for one run, whose calls are written down.
+    pub(super) fn for_run(&self, ledger: &Arc<Ledger>) -> Self {
+        Self {
+            name: self.name.clone(),
+            alias: self.alias.clone(),
+            kind: self.kind.clone(),
+            checks: self.checks.clone(),
+            ledger: Some(ledger.clone()),
+            approved: self.approved.clone(),
+            lasting: self.lasting,
+        }
+    }
+
+    /// The tools as they were last told, maybe to another process. Waits for nothing.
     pub fn known(&self) -> Arc<Vec<Tool>> {
-        lock(&self.known).clone()
+        match &self.kind {
+            Kind::Configured(lifecycle) => lock(&lifecycle.known).clone(),
+            Kind::Functions(functions, known) => {
+                let mut known = lock(known);
+                let now = functions.tools();
+                if now != **known {
+                    *known = Arc::new(now);
+                }
+                known.clone()
+            }
+        }
+    }
+
+    /// What the configuration says of it; none for functions.
+    pub fn settings(&self) -> Option<&Server> {
+        match &self.kind {
+            Kind::Configured(lifecycle) => Some(&lifecycle.server),
+            Kind::Functions(..) => None,
+        }
     }
 
     /// Variables that it should have and that are not set.
     pub fn unset(&self) -> &[String] {
-        match &self.kind {
-            Kind::Process(settings, _) => &settings.unset,
-            Kind::Functions(_) => &[],
+        self.settings().map_or(&[], |settings| &settings.unset)
+    }
+
+    /// What is wrong with its entry, for the owner of the file.
+    pub fn mistake(&self) -> Option<&str> {
+        match &self.settings()?.reach {
+            Reach::Mistake(why) => Some(why),
+            _ => None,
         }
     }
 
-    /// The same, each in a line.
+    /// Lets somebody log in to it, with a browser at the address that `show` is told.
+    pub async fn log_in(&self, show: impl FnOnce(&str)) -> Result<(), String> {
+        let Kind::Configured(lifecycle) = &self.kind else {
+            return Err("there is nothing to log in to".to_owned());
+        };
+        let tokens = lifecycle.memory.as_ref().and_then(|it| it.tokens.as_ref());
+        match (&lifecycle.server.reach, tokens) {
+            (Reach::Remote(remote), Some(tokens)) => tokens.log_in(remote, show).await,
+            _ => Err("there is nothing to log in to".to_owned()),
+        }
+    }
+
+    /// The tools that are known, each in a line.
     pub fn signatures(&self) -> Vec<String> {
         let known = self.known();
         known
@@ -71,95 +139,158 @@ impl UpstreamServer {
             .collect()
     }
 
-    /// The tools; starts the server if it does not run.
+    /// All that the server says of a tool.
+    pub fn documentation(&self, tool: &Tool) -> String {
+        signature::whole(&self.alias, tool)
+    }
+
+    /// The tools; starts the server if they are not known.
     pub async fn tools(&self) -> Result<Arc<Vec<Tool>>, CallError> {
-        if let Kind::Process(settings, stderr) = &self.kind {
-            self.connection(settings, *stderr).await?;
+        match &self.kind {
+            Kind::Configured(lifecycle) if lifecycle.is_known() && !lifecycle.is_stale() => {}
+            _ => self.ask().await?,
         }
         Ok(self.known())
     }
 
+    /// Has the server tell its tools, and so starts it if it does not run.
+    pub async fn ask(&self) -> Result<(), CallError> {
+        if let Kind::Configured(lifecycle) = &self.kind {
+            let link = lifecycle.link().await?;
+            lifecycle.refresh(&*link).await;
+        }
+        Ok(())
+    }
+
+    /// Where it was started, if its owner says so.
+    pub fn folder(&self) -> Option<&std::path::Path> {
+        match &self.settings()?.reach {
+            Reach::Program(program) => program.folder.as_deref(),
+            Reach::Remote(_) | Reach::Mistake(_) => None,
+        }
+    }
+
+    /// Asks for something that is no tool: resources, prompts.
+    pub async fn request(&self, method: &str, params: &Value) -> Result<Value, CallError> {
+        let Kind::Configured(lifecycle) = &self.kind else {
+            return Err(CallError::Tool("it has tools only".to_owned()));
+        };
+        let link = lifecycle.link().await?;
+        let asked = link.request(method, params).await;
+        scrubbed(asked, &lifecycle.server.secrets, &link.secrets())
+    }
+
     /// Calls a tool by its name or alias; what it came to, as a program wants it.
+    pub async fn call(&self, tool: &str, arguments: Arguments) -> Result<Value, CallError> {
+        value(self.call_whole(tool, arguments).await?)
+    }
+
+    /// The same; its whole result, also one that says that it failed.
     ///
     /// Dropping the future takes the call back.
-    pub async fn call(&self, tool: &str, arguments: Arguments) -> Result<Value, CallError> {
-        match &self.kind {
-            Kind::Functions(functions) => {
-                let tool = find(&self.known(), tool)?.name.clone();
-                let called = functions.call(&tool, arguments.to_map()?);
-                called.await.map_err(CallError::Tool)
-            }
-            Kind::Process(settings, stderr) => {
-                let connection = self.connection(settings, *stderr).await?;
-                let connection = connection.get().ok_or_else(gone)?;
-                let tool = find(&self.known(), tool)?.name.clone();
-                let result = connection.call(&tool, &arguments).await;
-                match result {
-                    Ok(mut result) => {
-                        scrub(&mut result, settings);
-                        value(result)
-                    }
-                    Err(CallError::Tool(why)) => {
-                        let mut why = Value::String(why);
-                        scrub(&mut why, settings);
-                        Err(CallError::Tool(why.as_str().unwrap_or_default().to_owned()))
-                    }
-                    Err(error) => Err(error),
-                }
-            }
-        }
-    }
-
-    /// The connection to the server, opened at need; whoever comes meanwhile waits for the same.
-    async fn connection(
+    pub async fn call_whole(
         &self,
-        settings: &Settings,
-        stderr: ServerStderr,
-    ) -> Result<Arc<OnceCell<Connection>>, CallError> {
-        let cell = {
-            let mut current = lock(&self.connection);
-            if current.get().is_some_and(Connection::is_over) {
-                *current = Arc::default();
-            }
-            current.clone()
-        };
-        let open = || async {
-            if let Some((when, why)) = &*lock(&self.failed)
-                && when.elapsed() < BACKOFF
-            {
-                return Err(why.clone());
-            }
-            let opened = Connection::open(settings, stderr, self.news.clone()).await;
-            let (connection, tools) = opened.inspect_err(|why| {
-                // Not why: that may be the server's own words.
-                tracing::warn!(server = self.name, "upstream server does not start");
-                *lock(&self.failed) = Some((Instant::now(), why.clone()));
-            })?;
-            tracing::info!(
-                server = self.name,
-                tools = tools.len(),
-                "upstream server started"
-            );
-            *lock(&self.known) = Arc::new(tools);
-            Ok::<_, String>(connection)
-        };
-        let opened = cell.get_or_try_init(open).await;
-        let connection = opened.map_err(CallError::Unavailable)?;
-        if connection.take_stale()
-            && let Ok(tools) = connection.tools().await
-        {
-            *lock(&self.known) = Arc::new(tools);
+        tool: &str,
+        arguments: Arguments,
+    ) -> Result<Map<String, Value>, CallError> {
+        match self.written_down(tool, arguments).await? {
+            Value::Object(result) => Ok(result),
+            _ => Err(CallError::Tool("it gave no result".to_owned())),
         }
-        Ok(cell)
     }
-}
 
-fn gone() -> CallError {
-    CallError::Unavailable("it has ended".to_owned())
-}
+    async fn written_down(&self, tool: &str, arguments: Arguments) -> Result<Value, CallError> {
+        let Some(ledger) = &self.ledger else {
+            return self.carry_out(tool, &arguments).await;
+        };
+        let open = ledger.begin(&self.name, tool, &arguments);
+        let called = match self.settings().map(|settings| &settings.rules) {
+            None => self.carry_out(tool, &arguments).await,
+            Some(rules) => match ledger.spend(&self.name, open.sent(), rules) {
+                Ok(()) => self.carry_out(tool, &arguments).await,
+                Err(error) => Err(error),
+            },
+        };
+        open.end(&called);
+        called
+    }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    async fn carry_out(&self, tool: &str, arguments: &Arguments) -> Result<Value, CallError> {
+        match &self.kind {
+            Kind::Functions(functions, _) => {
+                let known = self.known();
+                let name = match functions.hidden().contains(&tool) {
+                    true => tool,
+                    false => {
+                        let tool = find(&known, tool)?;
+                        self.checks.check(&known, tool, arguments)?;
+                        &tool.name
+                    }
+                };
+                let called = functions.call(name, arguments.to_map()?);
+                let value = called.await.map_err(CallError::Tool)?;
+                let text = value
+                    .as_str()
+                    .map_or_else(|| value.to_string(), str::to_owned);
+                let content = json!([{ "type": "text", "text": text }]);
+                Ok(json!({ "content": content, "structuredContent": value }))
+            }
+            Kind::Configured(lifecycle) => {
+                let Server { secrets, rules, .. } = &lifecycle.server;
+                let link = lifecycle.link().await?;
+                lifecycle.refresh(&*link).await;
+                let known = self.known();
+                let tool = find(&known, tool)?;
+                self.checks.check(&known, tool, arguments)?;
+                // SECURITY: by the name that the server has for it, not by the program's.
+                self.judge(&tool.name, arguments, rules).await?;
+                let called = link.call(&tool.name, arguments);
+                let called = match rules.timeout {
+                    None => called.await,
+                    Some(most) => match tokio::time::timeout(most, called).await {
+                        Ok(called) => called,
+                        Err(_) => Err(CallError::Timeout(most.as_secs_f64())),
+                    },
+                };
+                scrubbed(called, secrets, &link.secrets())
+            }
+        }
+    }
+
+    async fn judge(
+        &self,
+        tool: &str,
+        arguments: &Arguments,
+        rules: &Rules,
+    ) -> Result<(), CallError> {
+        let ruling = rules.judge(tool);
+        if ruling == Ruling::Ask {
+            // Without a run it is the owner who calls.
+            let Some(ledger) = &self.ledger else {
+                return Ok(());
+            };
+            let question = Question {
+                server: self.name.clone(),
+                tool: tool.to_owned(),
+                // Without what a person would not see.
+                arguments: Value::Object(arguments.to_map()?).to_string(),
+            };
+            match ledger.is_approved(&self.approved, question).await {
+                Decision::Once | Decision::Session | Decision::Always => return Ok(()),
+                Decision::No => return Err(CallError::Denied("the user said no".to_owned())),
+                Decision::Unasked => {}
+            }
+        }
+        let (name, tool) = (self.name.escape_debug(), tool.escape_debug());
+        let entry = format!("`[servers.{name}]` in config.toml");
+        Err(CallError::Denied(match ruling {
+            Ruling::Allow => return Ok(()),
+            Ruling::Deny => format!("`deny` of {entry} names `{tool}`"),
+            Ruling::NotAllowed | Ruling::Ask => {
+                format!("to grant it, add \"{tool}\" to `allow` of {entry}")
+            }
+        }))
+    }
 }
 
 /// The tool that a program means: its own name, or one that only differs in how it is written.
@@ -180,17 +311,31 @@ pub fn find<'a>(tools: &'a [Tool], asked: &str) -> Result<&'a Tool, CallError> {
                 .take_while(|(a, b)| a == b)
                 .count()
         };
-        names.sort_by_key(|name| std::cmp::Reverse(shared(name)));
+        let is_short = names.len() <= MOST;
+        let near = |name: &str| distance(name, asked).filter(|_| is_short);
+        let key = |name: &&str| (near(name).unwrap_or(usize::MAX), Reverse(shared(name)));
+        names.sort_by_cached_key(key);
         names.truncate(8);
         CallError::UnknownTool(names.join(", "))
     })
 }
 
+/// What a server said, without its secrets.
+fn scrubbed(
+    said: Result<Value, CallError>,
+    secrets: &[Hidden],
+    own: &[Hidden],
+) -> Result<Value, CallError> {
+    let said = said.map(|mut said| {
+        scrub(&mut said, secrets);
+        scrub(&mut said, own);
+        said
+    });
+    said.map_err(|error| scrub_error(scrub_error(error, secrets), own))
+}
+
 /// What a result is to a program: its structure; or its text, read as JSON if it is; or its parts.
-fn value(result: Value) -> Result<Value, CallError> {
-    let Value::Object(mut result) = result else {
-        return Err(CallError::Tool("it gave no result".to_owned()));
-    };
+fn value(mut result: Map<String, Value>) -> Result<Value, CallError> {
     let mut take = |name| result.remove(name).unwrap_or_default();
     let (content, is_error) = (take("content"), take("isError"));
     let parts = content.as_array().map(Vec::as_slice).unwrap_or_default();
@@ -209,50 +354,4 @@ fn value(result: Value) -> Result<Value, CallError> {
         (Value::Null, None) => content,
         (structure, _) => structure,
     })
-}
-
-/// Takes the secrets of a server out of what it said. SECURITY: it may be a page that it was
-/// shown, or a complaint with its own settings in it.
-fn scrub(value: &mut Value, settings: &Settings) {
-    let secrets = settings
-        .env
-        .iter()
-        .filter(|(name, secret)| settings.is_secret(name) && secret.reveal().len() >= SHORTEST);
-    let secrets: Vec<&str> = secrets.map(|(_, secret)| secret.reveal()).collect();
-    if !secrets.is_empty() {
-        replace(value, &secrets);
-    }
-}
-
-fn replace(value: &mut Value, secrets: &[&str]) {
-    match value {
-        Value::String(text) => {
-            for secret in secrets
-                .iter()
-                .filter(|secret| text.contains(**secret))
-                .copied()
-                .collect::<Vec<_>>()
-            {
-                *text = text.replace(secret, "(hidden)");
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| replace(item, secrets)),
-        Value::Object(members) => {
-            let named = |name: &String| secrets.iter().any(|secret| name.contains(secret));
-            if members.keys().any(named) {
-                let all = std::mem::take(members).into_iter();
-                *members = all
-                    .map(|(name, value)| {
-                        let mut name = Value::String(name);
-                        replace(&mut name, secrets);
-                        (name.as_str().unwrap_or_default().to_owned(), value)
-                    })
-                    .collect();
-            }
-            members
-                .values_mut()
-                .for_each(|member| replace(member, secrets));
-        }
-        _ => {}
-    }
 }

@@ -31,6 +31,46 @@ pub fn whole(server: &str, tool: &Tool) -> String {
         .fold(call, |text, line| format!("{text}\n    {line}"))
 }
 
+/// The types of its arguments and of its value, as TypeScript writes them: `: {a:string}` or `?: {a?:string}`, and `{b:number}`.
+pub fn types(tool: &Tool) -> (String, String) {
+    let of = |root| Schema {
+        root,
+        depth: usize::MAX,
+    };
+    let arguments = of(&tool.input).of(&tool.input, 0);
+    let required = tool.input["required"].as_array();
+    let mark = if required.is_some_and(|it| !it.is_empty()) {
+        ""
+    } else {
+        "?"
+    };
+    (
+        format!("{mark}: {arguments}"),
+        of(&tool.output).of(&tool.output, 0),
+    )
+}
+
+/// The type of a server with these tools, as TypeScript writes it.
+pub fn interface(tools: &[Tool]) -> String {
+    let mut text = "{".to_owned();
+    for tool in tools {
+        let (arguments, output) = types(tool);
+        let about = one_line(&tool.description).replace("*/", "* /");
+        let name = spelled(&tool.name);
+        text += &format!("\n  /** {about} */\n  {name}(args{arguments}): Promise<{output}>;");
+    }
+    text + "\n}"
+}
+
+/// What a tool takes, in short.
+pub fn parameters(tool: &Tool) -> String {
+    let schema = Schema {
+        root: &tool.input,
+        depth: DEEPEST,
+    };
+    cut(&schema.of(&tool.input, 0), LONGEST)
+}
+
 fn call(server: &str, tool: &Tool, depth: usize) -> String {
     let name = spelled(&tool.name);
     let schema = Schema {
@@ -51,8 +91,8 @@ fn call(server: &str, tool: &Tool, depth: usize) -> String {
     }
 }
 
-/// A tool's name as code can write it; the server is asked for the real one.
-fn spelled(name: &str) -> String {
+/// A tool's name as code can write it: letters, digits and `_`; the server is asked for the real one.
+pub fn spelled(name: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     match name.chars().all(is_plain) && !name.starts_with(|it: char| it.is_ascii_digit()) {
         true if KEYWORDS.contains(&name) => format!("{name}_"),
@@ -172,7 +212,8 @@ fn sentence(text: &str) -> String {
         .to_owned()
 }
 
-fn one_line(text: &str) -> String {
+/// Without control characters, and spaces for what breaks lines.
+pub fn one_line(text: &str) -> String {
     let visible: String = text
         .chars()
         .map(|it| if it.is_control() { ' ' } else { it })
@@ -180,7 +221,7 @@ fn one_line(text: &str) -> String {
     visible.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn cut(text: &str, most: usize) -> String {
+pub fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),

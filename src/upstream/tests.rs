@@ -1,7 +1,10 @@
+use std::path::Path;
+
 use serde_json::json;
 
 use super::signature;
 use super::*;
+use crate::config::Server;
 
 fn tool(input: Value) -> Tool {
     let described = "Makes an issue. Needs a token.\nMore of it.";
@@ -64,13 +67,7 @@ fn a_server_has_a_name_that_programs_can_write() {
     ] {
         assert_eq!(alias(name), expected, "{name}");
     }
-    let settings = Settings {
-        command: Vec::new(),
-        folder: None,
-        env: BTreeMap::new(),
-        secret: Vec::new(),
-        unset: Vec::new(),
-    };
+    let settings = Server::mistaken("why".to_owned(), Path::new("config.toml"));
     let names = ["a b", "a-b"].map(|name| (name.to_owned(), settings.clone()));
     let servers = UpstreamServers::new(names, [], ServerStderr::Dropped);
     let aliases: Vec<&str> = servers.all().iter().map(|it| it.alias.as_str()).collect();
@@ -93,23 +90,64 @@ fn many_tools_are_told_by_their_number() {
         UpstreamServers::new([], [("host".to_owned(), functions)], ServerStderr::Dropped)
             .catalogue()
     };
-    assert_eq!(of(2), "host.create() // Makes an issue\n".repeat(2));
-    assert_eq!(
-        of(900),
-        "host(900)\nprint(mcp.help(\"NAME\")) lists the tools of one.\n"
-    );
+    let lines = "host.create() // Makes an issue\n".repeat(2);
+    assert_eq!(of(2), Catalogue::Whole(lines));
+    assert_eq!(of(900), Catalogue::Counted("host(900)".to_owned()));
     let many = (0..500).map(|at| {
         (
             format!("server{at}"),
             Arc::new(Many(9)) as Arc<dyn Functions>,
         )
     });
-    assert!(
-        UpstreamServers::new([], many, ServerStderr::Dropped)
-            .catalogue()
-            .len()
-            < 1200
+    let many = UpstreamServers::new([], many, ServerStderr::Dropped);
+    let Catalogue::Counted(text) = many.catalogue() else {
+        panic!("4,500 lines");
+    };
+    assert!(text.len() < 400 && text.ends_with(" more"), "{text}");
+    assert!(text.starts_with("server0(9) server1(9) "), "{text}");
+    assert_eq!(many.catalogue(), Catalogue::Counted(text), "it is another");
+}
+
+#[test]
+fn a_tool_is_found_by_what_it_does_and_described_by_its_name() {
+    struct Two;
+    impl Functions for Two {
+        fn tools(&self) -> Vec<Tool> {
+            let repo =
+                json!({ "type": "string", "description": "Owner/name\nof it", "default": "a/b" });
+            let input = json!({ "type": "object", "properties": { "repo": repo, "count": { "type": "integer" } }, "required": ["count"] });
+            vec![
+                tool(input),
+                Tool::new("delete", "Removes a comment", Value::Null),
+            ]
+        }
+        fn call<'a>(&'a self, _: &'a str, _: Map<String, Value>) -> Called<'a> {
+            Box::pin(async { Ok(Value::Null) })
+        }
+    }
+    let two = || Arc::new(Two) as Arc<dyn Functions>;
+    let named = [("git.hub".to_owned(), two()), ("lab".to_owned(), two())];
+    let servers = UpstreamServers::new([], named, ServerStderr::Dropped);
+    let found = servers.search("open a new issue", 8);
+    assert_eq!(
+        found[0].signature(),
+        "git_hub.create({count:number, repo?:string}) // Makes an issue"
     );
+    assert_eq!(
+        (found[0].tool.name.as_str(), found[0].also.as_slice()),
+        ("create", &["lab".to_owned()][..])
+    );
+    assert_eq!(
+        servers.answer("erase comments", 8),
+        "git_hub.delete() // Removes a comment (also: lab)\n"
+    );
+    let all = "git_hub.create({count:number, repo?:string})\n    Makes an issue. Needs a token.\n    More of it.\n  repo: Owner/name of it; default \"a/b\"\nExample: git_hub.create(count=1)\n";
+    for name in ["git.hub.create", "git_hub.create", "git_hub.Create"] {
+        assert_eq!(servers.answer(name, 8), all, "{name}");
+    }
+    assert_eq!(servers.answer("lab", 8), "lab: create, delete\n");
+    assert_eq!(servers.answer(" ", 8), "git_hub: 2 tools\nlab: 2 tools\n");
+    assert!(servers.answer("zzzzzz", 8).starts_with("Nothing fits."));
 }
 
 #[test]
@@ -121,4 +159,22 @@ fn arguments_are_an_object_of_bounded_depth() {
     for bad in ["[]", "7", "null", "\"{\"", &nested(100), &nested(1_000_000)] {
         assert!(!read(bad), "{}", &bad[..bad.len().min(40)]);
     }
+}
+
+#[test]
+fn a_server_that_is_as_before_is_the_same_one() {
+    let server = |why: &str| Server::mistaken(why.to_owned(), Path::new("config.toml"));
+    let of = |list: &[(&str, &str)]| -> Vec<(String, Server)> {
+        let named = list.iter();
+        named
+            .map(|(name, why)| ((*name).to_owned(), server(why)))
+            .collect()
+    };
+    let servers = UpstreamServers::new(of(&[("a", "1"), ("b", "1")]), [], ServerStderr::Dropped);
+    let renewed = servers.renewed(of(&[("a", "1"), ("b", "2"), ("c", "1")]));
+    let names: Vec<&str> = renewed.all().iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, ["a", "b", "c"]);
+    assert!(Arc::ptr_eq(&servers.all()[0], &renewed.all()[0]));
+    assert!(!Arc::ptr_eq(&servers.all()[1], &renewed.all()[1]));
+    assert!(servers.renewed([]).all().is_empty());
 }

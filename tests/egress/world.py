@@ -1,7 +1,7 @@
 """The world beyond a test's network: every address answers, and a log tells who was asked for what.
 
 Arguments: the log, a certificate and its key. Says `ready` on standard output."""
-import hashlib, json, socket, ssl, struct, sys, threading
+import base64, gzip, hashlib, json, socket, ssl, struct, sys, threading
 
 log_path, certificate, key = sys.argv[1:4]
 lock = threading.Lock()
@@ -156,6 +156,23 @@ JSR = {
 JSR = {path: json.dumps(page).encode() for path, page in JSR.items()} | {"/@stage/greet/1.0.0/mod.ts": GREET}
 
 
+def tell(how, headers):
+    """A host that says what it was sent, in a form that is hard to find."""
+    key = headers.get("x-key", "").removeprefix("key ")
+    percent = "".join(f"%{byte:02X}" if chr(byte) in "/+" else chr(byte) for byte in key.encode())
+    first = int(headers.get("range", "bytes=0-").split("=")[1].split("-")[0])
+    return {
+        "reason": (f"200 {key}", "", b"said"),
+        "header": ("200 OK", f"X-Said: {key}\r\n", b"said"),
+        "name": ("200 OK", f"X-{key}: said\r\n", b"said"),
+        "base64": ("200 OK", "", base64.b64encode(b"me:" + key.encode())),
+        "percent": ("200 OK", f"Location: /?k={percent}\r\n", percent.encode()),
+        "range": ("206 Partial Content" if "range" in headers else "200 OK", "", key[first:].encode()),
+        "gzip": ("200 OK", "Content-Encoding: gzip\r\n", gzip.compress(key.encode())),
+        "plain": ("200 OK", "", key.encode()),
+    }[how]
+
+
 def http(stream, place):
     while line := stream.readline(1 << 16):
         method, path = (line.decode("latin-1").split() + ["", ""])[:2]
@@ -175,6 +192,8 @@ def http(stream, place):
             status, answer = "200 OK", JSR[path]
         elif path.startswith("/big/"):
             status, answer = "200 OK", b"x" * int(path[len("/big/"):])
+        elif path.startswith("/tell/"):
+            status, extra, answer = tell(path[len("/tell/"):].split("?")[0], headers)
         elif path in MODULES:
             status, answer = "200 OK", MODULES[path]
             extra = f"Content-Type: application/{'json' if path.endswith('json') else 'typescript'}\r\n"

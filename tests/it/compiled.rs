@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 
 use crate::raw::Stdio;
-use crate::support::{PATIENCE, anyone, eventually, everyone, has};
+use crate::support::{PATIENCE, Running, anyone, eventually, everyone, has};
 
 const HELLO: &str = "#include <stdio.h>\nint main(void) { puts(\"hi\"); return 0; }\n";
 
@@ -39,6 +39,60 @@ fn the_same_source_is_built_once_and_another_one_anew() {
         fs::write(beside, "int y;\n").expect("it is ours");
         assert!(!cached(HELLO, Some(beside)));
     }
+}
+
+#[test]
+fn a_kept_program_that_is_not_what_was_kept_is_built_again() {
+    let Some(hotcell) = anyone().filter(|_| has("gcc")) else {
+        return;
+    };
+    let run = || {
+        let record = hotcell.json(&["-l", "c", "-c", HELLO]);
+        assert_eq!(record["stdout"], "hi\n", "{record}");
+        record["compile"]["cached"].as_bool().expect("a fact")
+    };
+    run();
+    // Control: untouched, it is used.
+    assert!(run());
+    let builds = hotcell.place("home/.cache/hotcell/builds");
+    let entry = || {
+        let mut all = fs::read_dir(&builds).expect("the cache").flatten();
+        let entry = all.find(|it| it.path().is_dir()).expect("an entry");
+        entry.path().join("files")
+    };
+    let program = || {
+        let mut files = fs::read_dir(entry()).expect("an entry").flatten();
+        files.next().expect("a program").path()
+    };
+    let evil = "#!/bin/sh\necho evil\n";
+    type Change<'a> = &'a dyn Fn();
+    let changes: [Change<'_>; 3] = [
+        &|| fs::write(program(), evil).expect("ours"),
+        &|| fs::write(program(), "").expect("ours"),
+        &|| fs::remove_dir_all(entry()).expect("ours"),
+    ];
+    for (at, change) in changes.iter().enumerate() {
+        change();
+        assert!(!run(), "change {at}: what was changed was run");
+        assert!(run(), "change {at}: what was built again is not kept");
+    }
+    fs::write(program(), evil).expect("ours");
+    let look = || {
+        let mut command = hotcell.command();
+        let answer = Running::start(command.args(["doctor", "--store", "--json"])).finish();
+        let all = answer.json();
+        let builds = all.as_array().expect("a list").iter();
+        let builds = builds
+            .clone()
+            .find(|it| it["name"] == "builds")
+            .expect("builds");
+        (
+            answer.code,
+            builds["damaged"].as_array().expect("a list").len(),
+        )
+    };
+    assert_eq!(look(), (Some(1), 1));
+    assert_eq!(look(), (Some(0), 0));
 }
 
 #[test]

@@ -94,6 +94,9 @@ fn a_command_that_only_looks_says_where_the_mistake_is_and_goes_on() {
     assert!(is_told(&examined.err()), "{}", examined.err());
     assert!(examined.out().contains("isolation: "), "{}", examined.out());
     assert_eq!(examined.code, Some(1), "{}", examined.out());
+    let examined = command(&hotcell, &["doctor", "--json"]);
+    let report: Value = serde_json::from_str(&examined.out()).expect("JSON");
+    assert!(is_told(report["config"].as_str().unwrap_or_default()));
 }
 
 #[test]

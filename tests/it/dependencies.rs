@@ -101,8 +101,8 @@ fn repeated(packages: &BTreeSet<Package>, skipped: &BTreeSet<&str>) -> Vec<Strin
         }
     }
     let new = older.iter().filter(|it| !skipped.contains(it.as_str()));
-    let new = new
-        .map(|it| format!("{it} is beside a newer version; mend that, or skip it with a reason"));
+    let new =
+        new.map(|it| format!("{it} is beside a newer version; fix that, or skip it with a reason"));
     let gone = skipped.iter().filter(|it| !older.contains(**it));
     new.chain(gone.map(|it| format!("deny.toml skips {it}, which is not there")))
         .collect()

@@ -229,6 +229,11 @@ fn values_of_javascript_come_too() {
             "",
             json!("Map(1) { 1 => 2 }"),
         ),
+        (
+            "import os from 'node:os';\nimport {\n  sep,\n} from \"path\"\nexport const a = await 20;\n[a, sep, typeof os]",
+            "",
+            json!([20, "/", "object"]),
+        ),
         ("console.log(5)", "5\n", Value::Null),
         ("const x = 5", "", Value::Null),
     ] {

@@ -82,7 +82,7 @@ fn an_ordinary_user_lacks_control_groups_and_nothing_else() {
         report.text
     );
     assert_eq!(report.code, Some(1));
-    assert!(!report.mend_of("control groups").is_empty());
+    assert!(!report.fix_of("control groups").is_empty());
     assert_eq!(place.left_behind(), Vec::<PathBuf>::new());
 }
 
@@ -166,8 +166,8 @@ fn a_masked_proc_is_named_and_stops_a_run_unless_that_is_allowed() {
     let report = host.doctor();
     assert_eq!(report.code, Some(1), "{}", report.text);
     assert_eq!(report.state_of("private /proc"), "missing");
-    let mend = report.mend_of("private /proc");
-    assert!(mend.contains("systempaths=unconfined"), "{mend}");
+    let fix = report.fix_of("private /proc");
+    assert!(fix.contains("systempaths=unconfined"), "{fix}");
     // They are seen without /proc.
     for name in ["user", "capabilities", "open files", "network"] {
         assert_eq!(report.state_of(name), "ok", "{}", report.text);
@@ -185,12 +185,12 @@ fn a_network_that_cannot_be_had_is_named_and_stops_a_run_unless_that_is_allowed(
     let report = host.doctor();
     assert_eq!(report.code, Some(1), "{}", report.text);
     assert_eq!(report.state_of("network namespace"), "missing");
-    let mend = report.mend_of("network namespace");
-    assert!(mend.contains("user.max_net_namespaces"), "{mend}");
+    let fix = report.fix_of("network namespace");
+    assert!(fix.contains("user.max_net_namespaces"), "{fix}");
     // The witness: without the wall the cell does reach the host.
     assert_eq!(report.state_of("host's loopback"), "failed");
-    let mend = report.mend_of("host's loopback");
-    assert!(mend.contains("`network namespace`"), "{mend}");
+    let fix = report.fix_of("host's loopback");
+    assert!(fix.contains("`network namespace`"), "{fix}");
     host.refuses_runs_without("network namespace");
 }
 
@@ -206,9 +206,9 @@ fn where_no_cell_can_be_made_the_setting_that_forbids_it_is_named() {
         assert_eq!(report.code, Some(125), "{}", report.text);
         assert_eq!(report.isolation(), "none: no sandbox can be made");
         assert_eq!(report.state_of("cell"), "failed");
-        let mend = report.mend_of("cell");
+        let fix = report.fix_of("cell");
         let command = format!("`sysctl -w user.max_{kind}_namespaces=");
-        assert!(mend.contains(&command), "{mend}");
+        assert!(fix.contains(&command), "{fix}");
 
         let run = host.run("exec \"$HOTCELL\" run --allow-reduced -l sh -c 'echo ran'");
         assert_eq!(run.status.code(), Some(125));

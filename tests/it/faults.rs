@@ -2,6 +2,7 @@
 //! is used up, a control group will not go. Each ends in a plain answer or none, soon, and
 //! with nothing left on the host.
 
+mod killed;
 mod scarce;
 
 use std::fs;

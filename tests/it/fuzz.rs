@@ -90,6 +90,7 @@ fn whatever_comes_in_is_read_and_answered_without_harm() {
                     session: session.clone(),
                     transport: transports[round as usize % transports.len()].clone(),
                     out: out.clone(),
+                    held: std::sync::Arc::default(),
                 };
                 let listens = request.method == "subscriptions/listen";
                 let answer = runtime.block_on(async {

@@ -83,6 +83,26 @@ fn a_program_is_ended_at_its_time_limit_with_all_that_it_started() {
 }
 
 #[test]
+fn what_was_used_until_the_time_limit_is_told() {
+    let code = "import os\nif os.fork() == 0:\n    while True: pass\nwhile True: pass";
+    for hotcell in everyone() {
+        let busy = hotcell.json(&["--timeout", "2s", "-l", "python", "-c", code]);
+        assert_eq!(busy["status"], "timeout", "{busy}");
+        let used = busy["usage"]["cpu_ms"].as_f64().expect("its time");
+        assert!(
+            (200.0..10_000.0).contains(&used),
+            "{}: {used}",
+            hotcell.name
+        );
+        // Control: one that sleeps has used little.
+        let code = "import time; time.sleep(60)";
+        let idle = hotcell.json(&["--timeout", "2s", "-l", "python", "-c", code]);
+        let idle = idle["usage"]["cpu_ms"].as_f64().expect("its time");
+        assert!(idle < used, "{}: {idle} {used}", hotcell.name);
+    }
+}
+
+#[test]
 fn the_time_limit_is_30_seconds_unless_another_is_asked_for() {
     for hotcell in everyone() {
         let plan = hotcell
@@ -107,6 +127,76 @@ fn a_program_is_ended_at_its_memory_limit() {
         let answer = hotcell.run(&["--memory", "256m", "-l", "python", "-c", HUNGRY]);
         let whole = "partial\nhad it\n".to_owned();
         assert_eq!(answer.whole(), (Some(0), whole, String::new()));
+    }
+}
+
+#[test]
+fn what_one_sandbox_takes_of_its_user_s_quotas_leaves_the_others_theirs() {
+    // Inotify instances, and descriptors that are on their way to nobody.
+    let greedy = "import array, ctypes, os, socket, time
+libc = ctypes.CDLL(None, use_errno=True)
+instances = 0
+while instances < 1000 and libc.inotify_init() >= 0: instances += 1
+zero = os.open('/dev/zero', os.O_RDONLY)
+flying, ends = 0, []
+try:
+    while flying < 5000:
+        ends.append(socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM))
+        for _ in range(2):
+            ends[-1][0].sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [zero] * 250))])
+            flying += 250
+except OSError: pass
+print(instances, flying >= 1000, flush=True)
+time.sleep(600)";
+    let modest = "import ctypes\nprint(ctypes.CDLL(None).inotify_init() >= 0)";
+    for hotcell in everyone() {
+        let mut all = Vec::new();
+        for at in 0..3 {
+            let mut running = hotcell.start(&["-l", "python", "-c", greedy]);
+            let said = running.stdout.until("\n");
+            // Control: it has taken what it could. The kernel counts what is on its way by user, so the first has taken all of that.
+            let expected = if at == 0 { "8 True\n" } else { "8 " };
+            assert!(said.starts_with(expected), "{}: {said}", hotcell.name);
+            all.push(running);
+        }
+        let answer = hotcell.run(&["-l", "python", "-c", modest]);
+        assert_eq!(answer.out(), "True\n", "{}: {}", hotcell.name, answer.err());
+    }
+}
+
+#[test]
+fn page_tables_count_as_memory() {
+    // Reads one page of every two megabytes: hardly a page is its own, but each needs a page of page tables.
+    let code = "import mmap, sys, time
+print('partial', flush=True)
+size = int(sys.argv[1]) << 30
+held = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | 0x4000 | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ)
+held.madvise(15)
+for at in range(0, size, 2 << 20): held[at]
+time.sleep(2)
+print('had it')";
+    for hotcell in everyone() {
+        let run = |gibibytes| {
+            let asked = [
+                "--memory", "64m", "-l", "python", "-c", code, "--", gibibytes,
+            ];
+            ending(&hotcell.json(&asked))
+        };
+        let large = run("96");
+        assert_eq!(
+            large,
+            json!(["memory", "memory", "partial\n"]),
+            "{}",
+            hotcell.name
+        );
+        // Control: with few of them it is fine.
+        let small = run("1");
+        assert_eq!(
+            small,
+            json!(["ok", null, "partial\nhad it\n"]),
+            "{}",
+            hotcell.name
+        );
     }
 }
 

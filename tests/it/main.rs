@@ -2,6 +2,7 @@
 
 mod attacks;
 mod bad_input;
+mod code_execution_mode;
 mod code_runner;
 mod code_runner_mcp;
 mod compiled;
@@ -15,6 +16,7 @@ mod faults;
 mod fetch;
 mod files;
 mod fuzz;
+mod held;
 mod hostile_server;
 mod jobs;
 mod languages;

@@ -5,6 +5,7 @@
 
 mod go;
 mod hostile;
+mod kept;
 mod npm;
 mod real;
 pub mod registry;

@@ -262,7 +262,13 @@ fn pictures_are_saved_and_shown_where_the_terminal_can() {
         return;
     };
     hotcell.write("home/p.py", super::display::MAKES_PNG);
-    for (variables, is_shown) in [(&[][..], false), (&[("KITTY_WINDOW_ID", "1")], true)] {
+    let kitty = "\x1b_Ga=T,f=100,m=0;iVBORw0KGgo";
+    let sixel = "\x1bPq\"1;1;3;2#0;2;0;0;0";
+    for (variables, picture) in [
+        (&[][..], None),
+        (&[("KITTY_WINDOW_ID", "1")], Some(kitty)),
+        (&[("TERM", "foot")], Some(sixel)),
+    ] {
         let mut terminal = Terminal::open(&hotcell, &["python", "--file", "p.py"], variables);
         terminal.enter("from p import *");
         terminal.enter("display(Picture(3, 2))");
@@ -270,8 +276,10 @@ fn pictures_are_saved_and_shown_where_the_terminal_can() {
         terminal.wait_for("/1.png");
         terminal.enter("'after'");
         terminal.wait_for("'after'\r\n");
-        let has_picture = terminal.screen.contains("\x1b_Ga=T,f=100,m=0;iVBORw0KGgo");
-        assert_eq!(has_picture, is_shown, "{:?}", terminal.screen);
+        for known in [kitty, sixel] {
+            let is_shown = terminal.screen.contains(known);
+            assert_eq!(is_shown, picture == Some(known), "{:?}", terminal.screen);
+        }
         let screen = terminal.screen.clone();
         assert_eq!(terminal.end(), Some(0));
         let (_, rest) = screen.split_once("image/png in ").expect("a line");

@@ -1,7 +1,19 @@
 //! The tools of other MCP servers, called by programs: what a tool says is a value there, what a run was not given it
 //! does not reach, and nothing of a server's is seen; witnessed by the server's own log.
 
+mod command;
+mod consent;
+mod discovery;
 mod hostile;
+mod javascript;
+mod lifecycle;
+mod login;
+mod many;
+mod policy;
+mod python;
+mod remote;
+mod saved;
+mod tokens;
 
 use std::fs;
 use std::path::Path;
@@ -25,6 +37,14 @@ pub fn configure(hotcell: &Hotcell) {
         );
     }
     config += "[servers.gone]\ncommand = 'no-such-program'\n";
+    hotcell.write("home/.config/hotcell/config.toml", config);
+}
+
+/// Two servers that give all that a tool can give, `studio` and `My Studio`.
+fn studio(hotcell: &Hotcell) {
+    let script = hotcell.write("studio.py", include_str!("../servers/studio.py"));
+    let entry = |name| format!("[servers.{name}]\ncommand = 'python3'\nargs = [{script:?}]\n");
+    let config = entry("studio") + &entry("'My Studio'");
     hotcell.write("home/.config/hotcell/config.toml", config);
 }
 
@@ -140,7 +160,7 @@ fn values_are_what_a_tool_gave_and_errors_say_what_to_do() {
     };
     configure(&hotcell);
     let code = r#"
-print(clock.text(text='[1, "a"]'), clock.text(text="plain"), clock.picture()[0]["mimeType"], len(clock.large(bytes=10_000_000)))
+print(clock.text(text='[1, "a"]'), clock.text(text="plain"), clock.picture()[0].mime, len(clock.large(bytes=10_000_000)))
 print(clock.wait({"seconds": 0}), mcp.call("clock.text", {"text": "x"}), other_clock.text(text="y"), mcp.servers.other_clock)
 print(clock["echo-back"](value=1))
 for bad in [lambda: clock.nothing(), lambda: mcp.call("none.such"), lambda: gone.any(), lambda: clock.wait(1), lambda: clock.wait(object())]:
@@ -158,8 +178,8 @@ print(mcp.help("clock").splitlines()[:3])
         "ToolError unknown_tool clock.nothing: unknown tool; known are: wait, echo-back, fail, text, picture, large, environment, die",
         "ToolError unknown_server none.such: unknown server; known are: other_clock, clock, gone",
         "ToolError unavailable gone.any: the server is not available: it has ended; run `hotcell servers` to see its messages",
-        "TypeError  clock.wait takes its arguments by name, or as one dict",
-        "TypeError  clock.wait takes its arguments by name, or as one dict",
+        "TypeError  clock.wait takes its arguments by name, or as one dict: clock.wait({seconds:number, note?:string}) // Waits",
+        "TypeError  clock.wait takes its arguments by name, or as one dict: clock.wait({seconds:number, note?:string}) // Waits",
         "['clock.wait({seconds:number, note?:string})', '    Waits. Then it says so.', '    Nothing else.']",
     ];
     let said: Vec<&str> = result["stdout"]
@@ -340,13 +360,22 @@ fn a_client_is_told_the_tools_when_they_are_known() {
     configure(&hotcell);
     let mut client = serve(&hotcell);
     client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-    client.wait(|message| message["method"] == "notifications/tools/list_changed");
-    let listed = client.request("tools/list", json!({}));
-    let tools = listed["result"]["tools"].as_array().expect("tools");
-    let run = tools.iter().find(|tool| tool["name"] == "run").expect("it");
-    let text = run["description"].as_str().unwrap_or_default();
     let line = "\nclock.wait({seconds:number, note?:string}) // Waits\nclock.echo_back({value?:any}) // Gives back what it got\n";
-    assert!(text.contains(line), "{text}");
+    // Each server is told of when it has answered.
+    let run = loop {
+        client.wait(|message| message["method"] == "notifications/tools/list_changed");
+        let listed = client.request("tools/list", json!({}));
+        let tools = listed["result"]["tools"].as_array().expect("tools");
+        let run = tools.iter().find(|tool| tool["name"] == "run").expect("it");
+        if run["description"]
+            .as_str()
+            .unwrap_or_default()
+            .contains(line)
+        {
+            break run.clone();
+        }
+    };
+    let text = run["description"].as_str().unwrap_or_default();
     assert!(
         run["inputSchema"]["properties"]["servers"].is_object(),
         "{run}"
@@ -401,13 +430,59 @@ fn the_command_lists_servers_and_shows_what_a_broken_one_says() {
         "{all}"
     );
 
-    hotcell.write(
-        "home/.config/hotcell/config.toml",
-        "[servers.a]\nurl = 'http://a.test'\n",
+    let command = |words: &[&str]| {
+        let mut command: Command = hotcell.command();
+        command.env("OWN_CLOCK_KEY", KEY).arg("servers").args(words);
+        Running::start(&mut command).finish()
+    };
+    let listed = command(&["list"]);
+    assert_eq!(
+        listed.out(),
+        "Other Clock: 9 tools\nclock: 9 tools\ngone: 0 tools\n"
     );
-    let bad = list(&[]);
-    assert_eq!(bad.code, Some(2));
-    assert!(bad.err().contains("unknown field `url`"), "{}", bad.err());
+    assert!(!listed.err().contains("clock started"), "{}", listed.err());
+    assert_eq!(command(&["check", "clock"]).whole().1, "clock: 9 tools\n");
+    assert_eq!(command(&["check", "clock", "gone"]).code, Some(1));
+    let told = command(&["tools", "clock", "wait"]).out();
+    assert_eq!(
+        told,
+        "clock.wait({seconds:number, note?:string})\n    Waits. Then it says so.\n    Nothing else.\n"
+    );
+    for (words, code, said) in [
+        (
+            &["call", "clock.echoBack", r#"{"value": [1]}"#][..],
+            0,
+            "{\n  \"value\": [\n    1\n  ]\n}\n",
+        ),
+        (
+            &["call", "clock.wait", "seconds=0", "note=a b"],
+            0,
+            "{\n  \"waited\": 0,\n  \"note\": \"a b\"\n}\n",
+        ),
+        (&["call", "clock.text", "text=plain"], 0, "\"plain\"\n"),
+        (&["call", "-r", "clock.text", "text=plain"], 0, "plain\n"),
+        (&["call", "clock.fail"], 1, ""),
+        (&["call", "clock.nothing"], 2, ""),
+        (&["call", "nobody.any"], 2, ""),
+        (&["call", "clock.text", "text"], 2, ""),
+        (&["call", "gone.any"], 4, ""),
+        (&["tools", "nobody"], 2, ""),
+    ] {
+        let answer = command(words);
+        assert_eq!(
+            (answer.code, answer.out().as_str()),
+            (Some(code), said),
+            "{words:?}: {}",
+            answer.err()
+        );
+        assert_eq!(
+            answer.err().contains("hotcell: "),
+            code != 0,
+            "{}",
+            answer.err()
+        );
+        assert!(!answer.err().contains(KEY), "{}", answer.err());
+    }
 }
 
 #[test]
@@ -442,8 +517,13 @@ fn b14_the_tools_are_there_where_hotcell_stands_in_for_another_server() {
     command.args(["serve", "--as", "code-runner-mcp"]);
     let mut client = Client::of(command);
     client.begin();
-    client.wait(|message| message["method"] == "notifications/tools/list_changed");
-    let tools = client.request("tools/list", json!({}))["result"]["tools"].clone();
+    let tools = loop {
+        client.wait(|message| message["method"] == "notifications/tools/list_changed");
+        let tools = client.request("tools/list", json!({}))["result"]["tools"].clone();
+        if tools.to_string().contains("\\nclock.wait(") {
+            break tools;
+        }
+    };
     let javascript =
         json!({ "code": "console.log((await clock.text({ text: 'from JavaScript' })))" });
     let python = json!({ "code": "import asyncio\nasync def main():\n    print(await clock.text(text='from Python'))\nasyncio.run(main())\nprint(clock.text(text='again'))" });

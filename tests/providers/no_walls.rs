@@ -131,6 +131,7 @@ fn write(workspace: &Path, file: &InputFile) -> io::Result<()> {
             let options = options.write(true).create_new(true).mode(file.mode);
             options.open(path)?.write_all(bytes)
         }
+        FileSource::Kept(kept) => kept.copy_to(&mut std::fs::File::create(path)?),
         FileSource::HostFile(from) => std::fs::copy(from, path).map(drop),
         FileSource::EmptyFolder => std::fs::create_dir_all(path),
         FileSource::Link(to) => std::os::unix::fs::symlink(to, path),

@@ -29,6 +29,13 @@ for line in sys.stdin:
     elif message["method"] == "tools/list":
         # One page after the other, without end.
         send(identity + '"result": {"tools": [1, null, {"name": 5}, {"name": "odd", "inputSchema": 7}], "nextCursor": "again"}}')
+    elif message["method"] == "resources/list":
+        # The same with parts that are no resources.
+        send(identity + '"result": {"resources": [5, null], "nextCursor": "again"}}')
+    elif message["method"] == "resources/read":
+        send(identity + {"list": '"result": [1]', "text": '"result": "x"', "odd": '"result": {"contents": [3, {"text": 4}, {"blob": "%"}, {}]}'}[message["params"]["uri"]] + "}")
+    elif message["method"] == "prompts/list":
+        send(identity + '"result": [[]]}')
     else:
         kind = message["params"]["arguments"]["kind"]
         if kind == "endless":

@@ -1,5 +1,7 @@
 //! A picture for people to look at: SVG is drawn, others that are too large are made smaller. Arguments: the file to write, the longest side
-//! in pixels, and the most bytes.
+//! in pixels, and the most bytes. A file that ends in `.six` is written as sixels, any other as PNG.
+
+mod sixel;
 
 use resvg::tiny_skia::{FilterQuality, Pixmap, PixmapPaint, Transform};
 
@@ -23,16 +25,19 @@ pub fn run(program: &Program) -> Result<u8, Failed> {
         if longest > side {
             picture = scaled(&picture, side as f32 / longest as f32)?;
         }
-        let png = picture
-            .encode_png()
-            .map_err(|error| ours(error.to_string()))?;
-        if png.len() <= bytes as usize || longest < 16 {
-            let written = std::fs::write(path, &png);
+        let made = match path.ends_with(".six") {
+            true => sixel::encode(&picture).into_bytes(),
+            false => picture
+                .encode_png()
+                .map_err(|error| ours(error.to_string()))?,
+        };
+        if made.len() <= bytes as usize || longest < 16 {
+            let written = std::fs::write(path, &made);
             written.map_err(|error| ours(format!("cannot write the picture: {error}")))?;
             return Ok(0);
         }
         // A picture has about as many bytes as pixels, times something.
-        let by = (bytes as f32 / png.len() as f32).sqrt() * 0.95;
+        let by = (bytes as f32 / made.len() as f32).sqrt() * 0.95;
         picture = scaled(&picture, by.clamp(0.1, 0.9))?;
     }
 }

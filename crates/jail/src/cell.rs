@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::net::RecvFlags;
 use rustix::process::{Signal, pidfd_send_signal};
@@ -13,7 +14,7 @@ use crate::codec;
 use crate::error::Failed;
 use crate::host::Host;
 use crate::lease::Lease;
-use crate::proc_usage::ProcUsage;
+use crate::proc_usage::{self, ProcUsage};
 use crate::spec::{Exit, Missing, Start, Status, WorkerWalls};
 use crate::supervisor::{Dying, SpawnerHandle};
 use crate::wire;
@@ -63,7 +64,22 @@ pub enum Listener {
 pub struct Folders {
     workspace: OwnedFd,
     /// Has something to look at only where no cgroup counts for us.
-    usage: ProcUsage,
+    usage: Arc<ProcUsage>,
+}
+
+/// Counts what a cell uses, in any thread.
+pub struct Watcher {
+    usage: Arc<ProcUsage>,
+    workspace: OwnedFd,
+    init: OwnedFd,
+}
+
+impl Watcher {
+    /// What it uses, if it may have `limit` bytes of memory.
+    pub fn read(&self, limit: u64) -> Usage {
+        let init = Some(self.init.as_fd());
+        self.usage.read_within(self.workspace.as_fd(), init, limit)
+    }
 }
 
 impl Cell {
@@ -98,7 +114,7 @@ impl Cell {
                     let workspace = fds.next().ok_or(io::ErrorKind::InvalidData)?;
                     self.folders = Some(Folders {
                         workspace,
-                        usage: ProcUsage::new(fds.collect()),
+                        usage: Arc::new(ProcUsage::new(fds.collect())),
                     });
                     Event::Ready { missing }
                 }
@@ -159,7 +175,8 @@ impl Cell {
         }
     }
 
-    pub(crate) fn init(&self) -> io::Result<BorrowedFd<'_>> {
+    /// Its pid 1, which is readable once everything in the cell is gone.
+    pub fn init(&self) -> io::Result<BorrowedFd<'_>> {
         let pidfd = self.pidfd.as_ref().ok_or(io::ErrorKind::NotConnected)?;
         Ok(pidfd.as_fd())
     }
@@ -182,6 +199,23 @@ impl Cell {
             }
             (None, None) => Usage::default(),
         }
+    }
+
+    /// Who counts for it where no cgroup does. Takes a while, so that it is for a thread that may block.
+    pub fn watcher(&self) -> Option<Watcher> {
+        let lease = self.lease.as_ref();
+        let folders = self.folders.as_ref();
+        let folders = folders.filter(|_| lease.is_none_or(|lease| lease.cgroup.is_none()))?;
+        Some(Watcher {
+            usage: folders.usage.clone(),
+            workspace: folders.workspace.try_clone().ok()?,
+            init: self.pidfd.as_ref()?.try_clone().ok()?,
+        })
+    }
+
+    /// The processor time of all that runs in the cell, and of what that has reaped. For the end of one that no cgroup counts for.
+    pub fn cpu_time(&self) -> Option<Duration> {
+        proc_usage::cpu_time(self.init().ok()?).ok()
     }
 }
 

@@ -6,7 +6,6 @@
 use std::collections::HashSet;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -15,9 +14,6 @@ use crate::proc_usage::descendants;
 /// A process that forks may be stopped after its child was made, so we look again until there is nobody new. A program that forks
 /// without end is at its limit of processes long before.
 const MOST_ROUNDS: usize = 1000;
-
-/// How long a process may take to stop. It takes microseconds, but for one that waits for a disk.
-const STOPS_WITHIN: Duration = Duration::from_millis(500);
 
 /// Stops every process below the one behind `init`; which they are.
 pub fn freeze(init: BorrowedFd<'_>) -> io::Result<HashSet<i32>> {
@@ -33,18 +29,9 @@ pub fn freeze(init: BorrowedFd<'_>) -> io::Result<HashSet<i32>> {
     Err(io::ErrorKind::TimedOut.into())
 }
 
-/// Waits until these stand still: a signal takes a moment to arrive.
-pub fn wait_until_stopped(pids: &HashSet<i32>) -> io::Result<()> {
-    let end = Instant::now() + STOPS_WITHIN;
-    for pid in pids {
-        while runs(*pid) {
-            if Instant::now() > end {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
-            std::thread::sleep(Duration::from_micros(50));
-        }
-    }
-    Ok(())
+/// Whether these stand still: a signal takes microseconds to arrive, but for one that waits for a disk.
+pub fn are_stopped(pids: &HashSet<i32>) -> bool {
+    !pids.iter().any(|pid| runs(*pid))
 }
 
 /// Whether it is neither stopped nor at its end.
@@ -125,7 +112,9 @@ mod tests {
         assert_eq!(states(init.as_fd()), ["T", "T"]);
 
         let stopped = freeze(init.as_fd()).unwrap();
-        wait_until_stopped(&stopped).unwrap();
+        while !are_stopped(&stopped) {
+            std::thread::yield_now();
+        }
         let (found, _) = find(&stopped, *stopped.iter().next().unwrap()).unwrap();
         assert!(stopped.contains(&found) && find(&stopped, pid.as_raw_nonzero().get()).is_err());
 

@@ -188,18 +188,20 @@ fn enter(cell: NewCell<'_>) -> Result<(), Failed> {
             Ok(rustix::system::sethostname(b"sandbox")?)
         })?;
     }
-    step("setting limits", || limits::apply(&policy.limits))?;
-    if !filters.has_cgroups {
-        step("pinning to processors", || {
-            limits::pin(&processors(policy.limits.cpus, filters.has_cgroups)?)
-        })?;
-    }
+    // Before the limits: the kernel counts descriptors on their way by user, and compares with the limit of whoever sends. Another cell of the
+    // same user may have as many on their way as it can open, and no more.
     step("reporting", || {
         let message = codec::to_bytes(&Status::Ready { missing });
         let sent: Vec<_> = listener.iter().chain(&folders).map(AsFd::as_fd).collect();
         wire::send(fds.status.as_fd(), &message, &sent)
     })?;
     drop((folders, listener));
+    step("setting limits", || limits::apply(&policy.limits))?;
+    if !filters.has_cgroups {
+        step("pinning to processors", || {
+            limits::pin(&processors(policy.limits.cpus, filters.has_cgroups)?)
+        })?;
+    }
     step("taking the standard streams", || {
         for (number, stream) in (0..).zip(&fds.stdio) {
             sys::dup_as(stream.as_fd(), number)?;

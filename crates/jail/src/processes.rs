@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use rustix::process::Signal;
 
 use crate::cell::Cell;
-use crate::freeze::{below, find, freeze, signal, wait_until_stopped};
+use crate::freeze::{are_stopped, below, find, freeze, signal};
 
 /// Processes that stand still until they are resumed or ended, whatever the others of their cell do.
 #[derive(Debug, Default)]
@@ -30,17 +30,18 @@ impl Cell {
         self.signal(Signal::INT)
     }
 
-    /// Stops all processes that are not aside yet, and waits until they stand still.
+    /// Stops all processes that are not aside yet. They may run for a moment until [`Cell::are_still`].
     pub fn set_aside(&mut self) -> io::Result<Aside> {
         let all = freeze(self.init()?)?;
-        if let Err(error) = wait_until_stopped(&all) {
-            let _ = self.thaw();
-            return Err(error);
-        }
         self.aside.retain(|pid| all.contains(pid));
         let new: HashSet<i32> = all.difference(&self.aside).copied().collect();
         self.aside.extend(&new);
         Ok(Aside(new))
+    }
+
+    /// Whether none of these runs any more.
+    pub fn are_still(&self, aside: &Aside) -> bool {
+        are_stopped(&aside.0)
     }
 
     /// Takes the process out of `aside` that is called `number` in the cell; with a file descriptor that tells of its end.

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -30,6 +31,9 @@ pub use self::starting::Starting;
 pub use self::sweeper::Sweeper;
 use crate::error::JailError;
 use crate::lease::CellSlots;
+
+/// A sweeper that dies again and again is replaced no more often.
+const REPLACED: Duration = Duration::from_secs(1);
 
 /// A handle to the thread. Dropping it ends every spawner and cell.
 pub struct Supervisor {
@@ -71,6 +75,8 @@ impl Supervisor {
                     slots,
                     cleared: false,
                     sweeper: sweeper.flatten(),
+                    template: None,
+                    replaced: None,
                     starting: starting.into_iter().collect(),
                     spawners: Vec::new(),
                     dying: Vec::new(),
@@ -138,6 +144,9 @@ struct Loop {
     /// Whether the cgroups of dead servers have been removed.
     cleared: bool,
     sweeper: Option<Sweeper>,
+    /// What a spawner is told that only brings another sweeper.
+    template: Option<Order>,
+    replaced: Option<Instant>,
     starting: Vec<Starting>,
     spawners: Vec<SpawnerProcess>,
     dying: Vec<Reaping>,
@@ -158,6 +167,9 @@ impl Loop {
                 self.settling.clear();
             }
             self.spawners.retain(|spawner| !spawner.is_gone());
+            if open {
+                self.replace_sweeper();
+            }
             if !open && self.dying.is_empty() {
                 break;
             }
@@ -176,7 +188,8 @@ impl Loop {
             match self.inbox.try_recv() {
                 Ok(Work::Start(order, answer)) => {
                     let _ = answer.send(self.start_spawner(&order));
-                    self.slots = Some(order.slots);
+                    self.slots = Some(order.slots.clone());
+                    self.template = Some(order.without_runtime());
                 }
                 Ok(Work::Reap(dying)) => self.dying.push(Reaping::new(dying)),
                 Ok(Work::Settle(settled)) => self.settling.push(settled),
@@ -210,6 +223,29 @@ impl Loop {
         }
     }
 
+    /// Has another sweeper made if somebody killed it: without one our cgroups would outlive us.
+    ///
+    /// Nobody holds the handle of the spawner that brings it, so that one ends by itself.
+    fn replace_sweeper(&mut self) {
+        if self.sweeper.as_mut().is_some_and(Sweeper::is_gone) {
+            self.sweeper = None;
+        }
+        let is_soon = self.replaced.is_some_and(|it| it.elapsed() < REPLACED);
+        let is_needed = self.sweeper.is_none() && self.starting.is_empty() && !is_soon;
+        let Some(order) = self.template.as_ref().filter(|_| is_needed) else {
+            return;
+        };
+        if order.slots.cgroups.directories().is_empty() {
+            return;
+        }
+        self.replaced = Some(Instant::now());
+        let told = Launched::new().map(|launched| launched.tell(order, true));
+        if let Ok(Ok((starting, sweeper))) = told {
+            self.sweeper = sweeper;
+            self.starting.push(starting);
+        }
+    }
+
     fn wait(&self) {
         let mut fds = vec![PollFd::new(&self.wake, PollFlags::IN)];
         fds.extend(
@@ -219,7 +255,8 @@ impl Loop {
         );
         let pidfds = self.spawners.iter().map(SpawnerProcess::pidfd);
         let dying = self.dying.iter().map(Reaping::fd);
-        let others = pidfds.chain(dying);
+        let sweeper = self.sweeper.iter().filter_map(Sweeper::pidfd);
+        let others = pidfds.chain(dying).chain(sweeper);
         fds.extend(others.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         // Dying cells have deadlines; without any there is nothing to wake up for.
         let tick = Timespec {

@@ -121,9 +121,10 @@ fn wait_in_cell(cell: PrestartedCell, gil: Option<&Gil>, zygote: &Zygote) {
     }
     let _ = std::fs::remove_file(Path::new("/workspace").join(&zygote.script));
     let prelude = cell.wait_for_start();
-    match gil {
-        Some(gil) if gil.run(&prelude).is_ok() => {}
-        None if prelude.is_empty() => {}
+    match (gil, V8::find()) {
+        (Some(gil), _) if gil.run(&prelude).is_ok() => {}
+        (None, _) if prelude.is_empty() => {}
+        (None, Some(v8)) if v8.run(&prelude) => {}
         // The program would not see what it was promised.
         _ => sys::exit_now(1),
     }

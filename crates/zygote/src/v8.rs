@@ -56,12 +56,12 @@ impl V8 {
         (!isolate.is_null()).then_some(Self { api, isolate })
     }
 
-    /// Runs what a program will need to have run. It must not throw.
-    pub fn run(&self, code: &str) {
-        if let Ok(code) = CString::new(code)
-            && !code.is_empty()
-        {
-            self.evaluate(&code, drop);
+    /// Runs what a program will need to have run, and says whether it did. It must not throw.
+    pub fn run(&self, code: &str) -> bool {
+        match CString::new(code) {
+            Ok(code) if !code.is_empty() => self.evaluate(&code, drop).is_some(),
+            Ok(_) => true,
+            Err(_) => false,
         }
     }
 

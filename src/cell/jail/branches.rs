@@ -5,11 +5,12 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use jail::{Exit, sys};
+use jail::{Aside, Exit, sys};
 use rustix::process::Signal;
 use tokio::net::UnixStream;
+use tokio::task::yield_now;
 use tokio::time::sleep;
 
 use super::running::JailCell;
@@ -52,9 +53,30 @@ impl Leader {
     }
 }
 
+/// How long a process may take to stop.
+const STOPS_WITHIN: Duration = Duration::from_millis(500);
+
 impl JailCell {
+    /// Stops what runs, and waits until it stands still.
+    async fn set_aside(&mut self) -> io::Result<Aside> {
+        let running = self.cell.inner.set_aside()?;
+        let started = Instant::now();
+        while !self.cell.inner.are_still(&running) {
+            match started.elapsed() {
+                // Nearly always it takes less than a timer does.
+                waited if waited < Duration::from_millis(1) => yield_now().await,
+                waited if waited < STOPS_WITHIN => sleep(Duration::from_millis(1)).await,
+                _ => {
+                    let _ = self.cell.inner.resume(&running);
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+            }
+        }
+        Ok(running)
+    }
+
     pub(super) async fn keep_copy(&mut self, number: i32) -> io::Result<Branch> {
-        let mut running = self.cell.inner.set_aside()?;
+        let mut running = self.set_aside().await?;
         let (processes, leader) = match self.cell.inner.separate(&mut running, number) {
             Ok(found) => found,
             // There is a copy that nobody can tell from the program.
@@ -89,7 +111,7 @@ impl JailCell {
     }
 
     async fn try_switch(&mut self, branch: Branch) -> io::Result<Branch> {
-        let running = self.cell.inner.set_aside()?;
+        let running = self.set_aside().await?;
         let uid = self.cell.inner.uid();
         let Branch {
             leader,

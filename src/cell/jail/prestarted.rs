@@ -74,4 +74,9 @@ impl Maker for ZygoteMaker {
     fn make(&self) -> Boxed<'_, Result<Prestarted, CellError>> {
         Box::pin(self.prestart())
     }
+
+    fn still_waits(made: &mut Prestarted) -> bool {
+        // It has said all that one says that waits: anything more is its end.
+        matches!(made.cell.inner.next_event(), Ok(None))
+    }
 }

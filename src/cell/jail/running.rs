@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use jail::JailError;
 use jail::cgroup::Usage;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::branches::Leader;
 use super::prestarted::ZygoteMaker;
@@ -17,6 +18,13 @@ use crate::cell::workspace::{collect, collect_few, export};
 use crate::cell::{Boxed, Branch, Cell, CellError, Channel, Event, Isolation, Streams, Workspace};
 use crate::request::{CellPath, InputFile};
 
+/// How long counting what a cell uses may take. It takes so long only where its page tables are gigabytes, or nothing moves on this host.
+const LOOK: Duration = Duration::from_secs(5);
+/// How long killed processes may take to go.
+const GONE: Timespec = Timespec {
+    tv_sec: 10,
+    tv_nsec: 0,
+};
 /// About what the first call of a session takes.
 const FIRST_CALL: Duration = Duration::from_millis(20);
 
@@ -154,6 +162,25 @@ impl Cell for JailCell {
         self.cell.inner.usage()
     }
 
+    fn look(&self, memory: u64) -> Boxed<'_, Usage> {
+        let Some(watcher) = self.cell.inner.watcher() else {
+            return Box::pin(std::future::ready(self.usage()));
+        };
+        // A thread that is stuck in it is free when the cell is gone.
+        let looked = tokio::task::spawn_blocking(move || watcher.read(memory));
+        Box::pin(async {
+            let looked = tokio::time::timeout(LOOK, looked).await;
+            looked.ok().and_then(Result::ok).unwrap_or_else(|| Usage {
+                memory_now: u64::MAX,
+                ..Usage::default()
+            })
+        })
+    }
+
+    fn cpu_time(&self) -> Option<Duration> {
+        self.cell.inner.cpu_time()
+    }
+
     fn freeze(&self) -> io::Result<()> {
         self.cell.inner.freeze()
     }
@@ -168,6 +195,18 @@ impl Cell for JailCell {
 
     fn kill(&self) {
         self.cell.inner.kill();
+    }
+
+    fn gone(&self) -> Boxed<'_, io::Result<()>> {
+        Box::pin(async {
+            // A pid 1 ends after all others of its namespace.
+            let init = self.cell.inner.init()?.try_clone_to_owned()?;
+            let wait = move || poll(&mut [PollFd::new(&init, PollFlags::IN)], Some(&GONE));
+            match tokio::task::spawn_blocking(wait).await?? {
+                0 => Err(io::ErrorKind::TimedOut.into()),
+                _ => Ok(()),
+            }
+        })
     }
 
     fn isolation(&self) -> &Isolation {

@@ -114,7 +114,7 @@ fn size(file: &InputFile) -> usize {
     match &file.source {
         FileSource::Bytes(bytes) => bytes.len(),
         FileSource::EmptyFolder | FileSource::Link(_) => 0,
-        FileSource::HostFile(_) | FileSource::HostFolder(_) => usize::MAX,
+        FileSource::Kept(_) | FileSource::HostFile(_) | FileSource::HostFolder(_) => usize::MAX,
     }
 }
 

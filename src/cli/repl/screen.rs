@@ -13,7 +13,7 @@ use crate::cli::run::show;
 use crate::display::{Displayed, Kind};
 use crate::output::RunOutput;
 use crate::random::random_name;
-use crate::service::{Observer, Output};
+use crate::service::{Observer, Output, Service};
 
 /// Prints all that a call prints, also what it says when it is stopped.
 pub struct Screen {
@@ -41,6 +41,8 @@ impl Observer for Screen {
 pub enum Terminal {
     Kitty,
     Iterm,
+    /// Takes characters that each are six pixels, which must be made first.
+    Sixel,
     Plain,
 }
 
@@ -62,7 +64,15 @@ impl Terminal {
         }
         let is_iterm = is("TERM_PROGRAM", &["iTerm.app", "WezTerm", "mintty"])
             || is("LC_TERMINAL", &["iTerm2"]);
-        if is_iterm { Self::Iterm } else { Self::Plain }
+        let is_sixel = variable("TERM").is_some_and(|term| {
+            let names = ["foot", "mlterm", "contour"];
+            names.iter().any(|name| term.starts_with(name))
+        });
+        match () {
+            () if is_iterm => Self::Iterm,
+            () if is_sixel || variable("KONSOLE_VERSION").is_some() => Self::Sixel,
+            () => Self::Plain,
+        }
     }
 
     /// What has it show a picture, if it can.
@@ -86,22 +96,26 @@ impl Terminal {
                 let size = data.len();
                 Some(format!("\x1b]1337;File=inline=1;size={size}:{text}\x07\n"))
             }
-            Self::Kitty | Self::Plain => None,
+            Self::Kitty | Self::Sixel | Self::Plain => None,
         }
     }
 }
 
 /// What has a terminal show the pictures of a call.
-pub fn inline(terminal: Terminal, output: &RunOutput) -> Vec<String> {
-    let printed = output.image.iter().filter_map(|image| {
-        let kind = Kind::of_picture(image.mime_type)?;
-        terminal.picture(kind, &image.data)
-    });
-    let shown = output.displays.iter().filter_map(|displayed| {
-        let (kind, data) = displayed.picture()?;
-        terminal.picture(kind, data)
-    });
-    printed.chain(shown).collect()
+pub async fn inline(terminal: Terminal, output: &RunOutput, service: &Service) -> Vec<String> {
+    let printed = output
+        .image
+        .iter()
+        .filter_map(|image| Some((Kind::of_picture(image.mime_type)?, &image.data[..])));
+    let shown = output.displays.iter().filter_map(Displayed::picture);
+    let mut inline = Vec::new();
+    for (kind, data) in printed.chain(shown) {
+        inline.extend(match terminal {
+            Terminal::Sixel => service.sixels((kind, data)).await.map(|it| it + "\n"),
+            _ => terminal.picture(kind, data),
+        });
+    }
+    inline
 }
 
 /// Where pictures and pages go.
@@ -186,6 +200,7 @@ mod tests {
         assert_eq!(terminal(&[("KITTY_WINDOW_ID", "1")]), Terminal::Kitty);
         assert_eq!(terminal(&[("TERM", "xterm-kitty")]), Terminal::Kitty);
         assert_eq!(terminal(&[("TERM_PROGRAM", "iTerm.app")]), Terminal::Iterm);
+        assert_eq!(terminal(&[("TERM", "foot-extra")]), Terminal::Sixel);
         assert_eq!(terminal(&[("TERM", "xterm-256color")]), Terminal::Plain);
         let in_tmux = [("KITTY_WINDOW_ID", "1"), ("TMUX", "/tmp/tmux")];
         assert_eq!(terminal(&in_tmux), Terminal::Plain);

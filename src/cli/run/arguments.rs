@@ -52,6 +52,9 @@ pub struct Arguments {
     /// Do not record this run: `hotcell logs` will not show it
     #[arg(long)]
     pub no_record: bool,
+    /// Let it also call the tools of the MCP servers that other programs on this machine have configured
+    #[arg(long)]
+    pub discover: bool,
     /// Print what would be run, as JSON, and run nothing
     #[arg(long)]
     pub plan: bool,

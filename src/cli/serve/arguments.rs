@@ -31,6 +31,9 @@ pub struct Arguments {
     /// Accept HTTP requests from web pages of this origin (repeatable) [default: our own]
     #[arg(long, value_name = "ORIGIN", requires = "network")]
     pub allow_origin: Vec<String>,
+    /// Also offer the tools of the MCP servers that other programs on this machine have configured
+    #[arg(long)]
+    discover: bool,
     /// Publish the scripts in this folder as tools, prompts and resources
     #[arg(long, value_name = "DIR")]
     pub publish: Option<PathBuf>,
@@ -135,7 +138,8 @@ impl Arguments {
     }
 
     /// The configuration with what these arguments decide for this server.
-    pub fn apply(&self, config: Config) -> Result<Config, RequestError> {
+    pub fn apply(&self, mut config: Config) -> Result<Config, RequestError> {
+        config.discover |= self.discover;
         let workspace = self.workspace.as_deref().map(parse_workspace);
         config.for_server(self.limits.read()?, workspace.transpose()?)
     }

@@ -5,16 +5,19 @@ use std::path::PathBuf;
 
 use super::Arguments;
 use crate::cli::print_note;
-use crate::mcp::{CODE_RUNNER_PORT, CodeRunnerMcpSettings, Identity};
+use crate::mcp::{CODE_RUNNER_PORT, CodeExecutionModeSettings, CodeRunnerMcpSettings, Identity};
 use crate::request::RequestError;
 
 /// A server that ours can replace without a change to its clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[expect(clippy::enum_variant_names, reason = "the servers' own names")]
 pub enum Compat {
     /// mcp-server-code-runner: the tool `run-code`
     CodeRunner,
     /// code-runner-mcp: the tools `python-code-runner` and `javascript-code-runner`
     CodeRunnerMcp,
+    /// mcp-server-code-execution-mode: the tool `run_python`
+    CodeExecutionMode,
 }
 
 impl Compat {
@@ -23,6 +26,11 @@ impl Compat {
             Self::CodeRunner => Identity {
                 name: crate::mcp::CODE_RUNNER.to_owned(),
                 title: crate::mcp::CODE_RUNNER.to_owned(),
+                instructions: None,
+            },
+            Self::CodeExecutionMode => Identity {
+                name: crate::mcp::CODE_EXECUTION_MODE.to_owned(),
+                title: crate::mcp::CODE_EXECUTION_MODE.to_owned(),
                 instructions: None,
             },
             Self::CodeRunnerMcp => Identity {
@@ -36,7 +44,7 @@ impl Compat {
     /// Where that server was configured to store packages.
     pub fn packages(self) -> Option<PathBuf> {
         match self {
-            Self::CodeRunner => None,
+            Self::CodeRunner | Self::CodeExecutionMode => None,
             Self::CodeRunnerMcp => {
                 let folder = std::env::var_os("PYODIDE_PACKAGE_CACHE_DIR").map(PathBuf::from);
                 folder.filter(|folder| folder.is_absolute())
@@ -62,6 +70,18 @@ pub fn settings() -> Result<CodeRunnerMcpSettings, RequestError> {
         }
     }
     Ok(settings)
+}
+
+/// The variables of mcp-server-code-execution-mode; prints what of them cannot be done.
+pub fn code_execution_mode() -> CodeExecutionModeSettings {
+    if let Ok(level) = std::env::var("MCP_BRIDGE_LOG_LEVEL") {
+        crate::log::start_like(&level);
+    }
+    let settings = CodeExecutionModeSettings::read(|name| std::env::var(name).ok());
+    for note in &settings.notes {
+        print_note(note);
+    }
+    settings
 }
 
 /// Flags that the other server would not have taken either. Its exit code is 1.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use super::{Kept, check, mend, must, said};
+use super::{Kept, check, fix, must, said};
 use crate::doctor::cells::{self, Findings, Probed, TASKS};
 use crate::doctor::question::Fact;
 use crate::doctor::{Check, Group};
@@ -16,7 +16,7 @@ const LATEST: Duration = Duration::from_secs(2);
 pub fn checks(findings: &Findings) -> [Check; 3] {
     // Without control groups someone counts by the cell's /proc.
     let holders = ["control groups", "private /proc"];
-    let mend = || mend(&holders, &findings.result.isolation);
+    let fix = || fix(&holders, &findings.result.isolation);
     let late = findings.endless.as_ref().map(|ended| ended.late);
     let late = late.unwrap_or_default().as_secs_f64() * 1e3;
     [
@@ -25,14 +25,14 @@ pub fn checks(findings: &Findings) -> [Check; 3] {
             "memory limit",
             "a program that takes more is ended".to_owned(),
             memory(&findings.memory),
-            mend,
+            fix,
         ),
         check(
             Group::Limits,
             "process limit",
             "a program that starts more is refused".to_owned(),
             processes(&findings.processes),
-            mend,
+            fix,
         ),
         check(
             Group::Limits,

@@ -52,7 +52,7 @@ fn isolation(missing: &[&'static str]) -> Isolation {
     let wall = |name: &&'static str| WallReport {
         name,
         stands: false,
-        detail: "why, and what would mend it".to_owned(),
+        detail: "why, and what would fix it".to_owned(),
         confines: true,
     };
     Isolation {
@@ -129,14 +129,14 @@ fn where_nobody_could_listen_nothing_is_claimed_of_it() {
 
 #[test]
 fn a_failure_points_at_the_wall_that_is_missing_or_else_to_us() {
-    let mends = |missing: &[&'static str]| -> Vec<String> {
+    let fixes = |missing: &[&'static str]| -> Vec<String> {
         let checks = inside(&bad(), &outside(Some(true)), &isolation(missing));
         let network = checks.into_iter().filter(|check| check.name == "network");
-        network.filter_map(|check| check.mend).collect()
+        network.filter_map(|check| check.fix).collect()
     };
     assert_eq!(
-        mends(&["network namespace"]),
+        fixes(&["network namespace"]),
         ["Fix the wall `network namespace`, see below."]
     );
-    assert!(mends(&["seccomp"])[0].ends_with("report this as a security problem."));
+    assert!(fixes(&["seccomp"])[0].ends_with("report this as a security problem."));
 }

@@ -79,8 +79,21 @@ impl EgressProxy {
         let (response, driver) =
             sent.map_err(|error| unreachable(&target, io::Error::other(error)))?;
         let (mut parts, body) = response.into_parts();
+        // SECURITY: a host could say a secret in any of these, and is not to be believed about which of them it does.
+        if scrubber.is_some() && is_coded(&parts.headers) {
+            return Err(Refusal::Unsearched(target));
+        }
         strip(&mut parts.headers);
         if let Some(scrubber) = &scrubber {
+            parts.extensions.clear();
+            let names = parts
+                .headers
+                .keys()
+                .filter(|it| scrubber.is_in_name(it.as_str()));
+            let names: Vec<HeaderName> = names.cloned().collect();
+            for name in names {
+                parts.headers.remove(name);
+            }
             // Its length changes with what is taken out of it.
             parts.headers.remove(header::CONTENT_LENGTH);
             for value in parts.headers.values_mut() {
@@ -126,6 +139,19 @@ fn unreachable(target: &Target, error: io::Error) -> Refusal {
 fn origin_form(uri: &Uri) -> Uri {
     let path = uri.path_and_query().cloned();
     path.map(Uri::from).unwrap_or_default()
+}
+
+/// Whether a body is in a form that cannot be searched.
+fn is_coded(headers: &HeaderMap) -> bool {
+    let codings = [header::CONTENT_ENCODING, header::TRANSFER_ENCODING];
+    let values = codings.iter().flat_map(|name| headers.get_all(name));
+    values
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
+        .map(<[u8]>::trim_ascii)
+        .any(|coding| {
+            let plain = ["", "identity", "chunked"].map(str::as_bytes);
+            !plain.iter().any(|it| coding.eq_ignore_ascii_case(it))
+        })
 }
 
 /// Takes out what is between us and one neighbour.

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use hyper::Uri;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 
-use crate::secret::Secret;
+use crate::secret::{Secret, percent_encoded};
 
 /// Puts each secret in the place of its placeholder in the headers and in the path, and
 /// adds the header that it is to be sent in. Bodies are left as they are.
@@ -34,13 +34,16 @@ pub fn inject(headers: &mut HeaderMap, uri: &mut Uri, secrets: &[&Secret]) {
         .any(|secret| path.contains(&secret.placeholder))
     {
         let filled = secrets.iter().fold(path.to_owned(), |path, secret| {
-            path.replace(&secret.placeholder, &encoded(secret.value.reveal()))
+            path.replace(&secret.placeholder, &percent_encoded(secret.value.reveal()))
         });
         if let Ok(filled) = filled.parse() {
             *uri = filled;
         }
     }
-    // What is compressed cannot be searched.
+    // What is compressed cannot be searched, and a value that comes in parts is not found.
+    for name in [header::RANGE, header::IF_RANGE] {
+        headers.remove(name);
+    }
     headers.insert(
         header::ACCEPT_ENCODING,
         HeaderValue::from_static("identity"),
@@ -70,16 +73,6 @@ fn fill(value: &[u8], secrets: &[&Secret]) -> Option<Vec<u8>> {
     Some(format!("Basic {}", STANDARD.encode(filled)).into_bytes())
 }
 
-/// As it may stand in a URL.
-fn encoded(value: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let letter = |byte: u8| match plain(byte) {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
-    };
-    value.bytes().map(letter).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,6 +90,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert("authorization", HeaderValue::from_static("Bearer PLACE"));
         headers.insert("accept-encoding", HeaderValue::from_static("gzip"));
+        headers.insert("range", HeaderValue::from_static("bytes=0-3"));
         let basic = format!("Basic {}", STANDARD.encode("me:PLACE"));
         headers.insert("x-basic", HeaderValue::try_from(basic).unwrap());
         let mut uri: Uri = "/x?key=PLACE&y=1".parse().unwrap();
@@ -104,6 +98,7 @@ mod tests {
         assert_eq!(headers["authorization"], "Bearer a/b c");
         assert_eq!(headers["x-key"], "k=a/b c");
         assert_eq!(headers["accept-encoding"], "identity");
+        assert!(!headers.contains_key("range"));
         let basic = format!("Basic {}", STANDARD.encode("me:a/b c"));
         assert_eq!(headers["x-basic"], basic);
         assert_eq!(uri, "/x?key=a%2Fb%20c&y=1");

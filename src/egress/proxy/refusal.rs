@@ -15,6 +15,8 @@ pub enum Refusal {
     Denied(Target, Reason),
     Unreachable(Target, DialError),
     Bad(&'static str),
+    /// Its answer may have a secret in it that cannot be found.
+    Unsearched(Target),
 }
 
 impl EgressProxy {
@@ -29,6 +31,10 @@ impl EgressProxy {
             }
             Refusal::Unreachable(target, error) => {
                 (StatusCode::BAD_GATEWAY, format!("{target}: {error}"))
+            }
+            Refusal::Unsearched(target) => {
+                let text = "it sent a compressed answer, which cannot be searched for secrets";
+                (StatusCode::BAD_GATEWAY, format!("{target}: {text}"))
             }
             Refusal::Bad(text) => (StatusCode::BAD_REQUEST, text.to_owned()),
         };

@@ -40,6 +40,7 @@ impl LiveSession {
             network: kept.network.clone(),
             servers: kept.servers.clone(),
             proxy: kept.proxy.clone(),
+            ledger: kept.ledger.clone(),
             reported: kept.reported.clone(),
             packages: kept.packages.clone(),
             wishes: kept.wishes.clone(),

@@ -15,6 +15,7 @@ use crate::packages::Wishes;
 use crate::plan::RunPlan;
 use crate::request::{AskedLimits, InputFile, Network};
 use crate::run::{Branch, Hold, Noted};
+use crate::upstream::{Calls, Ledger};
 
 /// What a session holds between its calls.
 #[derive(Default)]
@@ -51,6 +52,7 @@ pub struct Kept {
     pub network: Option<Network>,
     pub servers: Vec<String>,
     pub proxy: Option<Arc<EgressProxy>>,
+    pub ledger: Option<Arc<Ledger>>,
     /// What the answer before said of its network.
     pub reported: egress::Report,
     /// The trees of the packages that it has.
@@ -224,6 +226,12 @@ impl Kept {
         let report = self.proxy.as_ref()?.report();
         let before = std::mem::replace(&mut self.reported, report.clone());
         (before != report).then_some(report)
+    }
+
+    /// Which tools were called since the answer before.
+    pub fn calls(&self) -> Calls {
+        let ledger = self.ledger.as_ref();
+        ledger.map(|ledger| ledger.take()).unwrap_or_default()
     }
 
     /// What a later call needs to have its packages and files.

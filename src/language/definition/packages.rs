@@ -77,6 +77,9 @@ pub struct Installer {
     /// Whether it is the one in the runtime's own folder, and no other.
     #[serde(default)]
     pub beside: bool,
+    /// Whether it works without anything of the folder that it is in.
+    #[serde(default)]
+    pub one_file: bool,
     /// The recipe that brings it.
     pub recipe: Option<String>,
     /// From a list of wishes in the workspace to `out/tree`.

@@ -77,7 +77,7 @@ impl Warm {
         let parts = |tier: Option<&Tier>| {
             tier.map_or_else(Default::default, |it| (it.before.clone(), it.after.clone()))
         };
-        if mentions(&self.exact) {
+        if self.is_exact(code) {
             let (before, after) = parts(self.tiers.first());
             return Some([before, after, String::new()]);
         }
@@ -88,6 +88,11 @@ impl Warm {
             self.after.replace("{tier}", &after),
             self.leave.clone(),
         ])
+    }
+
+    /// Whether a program could see what the tiers do.
+    pub fn is_exact(&self, code: &str) -> bool {
+        self.exact.iter().any(|word| code.contains(word))
     }
 
     /// What the runtime is given before a program that begins like this one.

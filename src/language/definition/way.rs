@@ -41,6 +41,18 @@ pub struct Way {
     /// Arguments before the program's file that make it load a script first, as `[binding]` has them.
     #[serde(default)]
     pub preload: Vec<String>,
+    /// Its runtime runs no prelude, so a program that needs one gets a new runtime.
+    #[serde(default)]
+    pub without_prelude: bool,
+    /// How its pre-started runtime is started, if that is not how it runs a program: another way's `run`, whose runtimes it then shares.
+    #[serde(default, deserialize_with = "step")]
+    pub prestart: Vec<Word>,
+    /// What such a runtime runs before the program, after what the program asks for: `{wants}` is what it may show.
+    #[serde(default)]
+    pub prelude: String,
+    /// What that needs, as a program would ask for it.
+    #[serde(default)]
+    pub imports: String,
     /// Arguments that make this runtime print its version, if the language's do not.
     pub version: Option<Vec<String>>,
     #[serde(default, deserialize_with = "variables")]

@@ -37,7 +37,7 @@ impl Id {
         serde_json::from_str(&self.raw).unwrap_or_default()
     }
 
-    fn read(raw: &str) -> Result<Self, &'static str> {
+    pub(super) fn read(raw: &str) -> Result<Self, &'static str> {
         if raw.len() > LONGEST {
             return Err("`id` is too long");
         }

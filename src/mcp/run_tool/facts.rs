@@ -8,7 +8,7 @@ use crate::output::RunOutput;
 pub const REST: &str = "dev.hotcell/run";
 
 /// What says how a run was made, and not what came of it.
-const OF_THE_RUN: [&str; 7] = [
+const OF_THE_RUN: [&str; 8] = [
     "language",
     "detected",
     "runtime",
@@ -16,6 +16,7 @@ const OF_THE_RUN: [&str; 7] = [
     "duration_ms",
     "usage",
     "network",
+    "calls",
 ];
 
 /// What a caller acts on, without what is empty or as it should be; and the rest.

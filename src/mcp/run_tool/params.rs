@@ -1,5 +1,7 @@
 //! The arguments of `run`, checked.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -8,13 +10,13 @@ use serde_json::Value;
 
 use crate::hint::Surface;
 use crate::mcp::objects::Arguments;
-use crate::mcp::outputs;
 use crate::request::{
-    AskedLimits, AskedPackages, CellPath, InputFile, Network, RequestError, RunRequest,
+    AskedLimits, AskedPackages, CellPath, FileSource, InputFile, Network, RequestError, RunRequest,
     SessionName, parse_count, parse_cpus, parse_duration, parse_size,
 };
 use crate::run::Stdin;
-use crate::store::CallerOutputs;
+use crate::spool::Spooled;
+use crate::store::{CallerOutputs, parse_address};
 
 pub struct Params {
     pub request: RunRequest,
@@ -23,7 +25,7 @@ pub struct Params {
     pub background: bool,
 }
 
-/// Why the arguments cannot be used, for a model to read and mend.
+/// Why the arguments cannot be used, for a model to read and fix.
 #[derive(Debug, PartialEq, Eq)]
 pub struct BadArguments {
     pub message: String,
@@ -230,10 +232,19 @@ fn files(value: Option<Value>, outputs: CallerOutputs<'_>) -> Result<Vec<InputFi
         Some(_) => return Err(must_be("files", "an object from path to content")),
     };
     let mut files = Vec::new();
+    // However often one is mentioned, it is looked up once.
+    let mut known: HashMap<String, Arc<Spooled>> = HashMap::new();
+    let mut find = |uri: &str| {
+        if let Some(kept) = known.get(uri) {
+            return Some(kept.clone());
+        }
+        let kept = parse_address(uri).and_then(|(run, name)| outputs.find(run, &name))?;
+        Some(known.entry(uri.to_owned()).or_insert(kept).clone())
+    };
     for (path, content) in entries {
         let cell_path = CellPath::parse(&path).map_err(|error| bad(error.into()))?;
-        let bytes = content_of(&path, content, outputs)?;
-        files.push(InputFile::from_bytes(cell_path, bytes));
+        let source = content_of(&path, content, &mut find)?;
+        files.push(InputFile::new(cell_path, source));
     }
     Ok(files)
 }
@@ -241,15 +252,15 @@ fn files(value: Option<Value>, outputs: CallerOutputs<'_>) -> Result<Vec<InputFi
 fn content_of(
     path: &str,
     content: Value,
-    outputs: CallerOutputs<'_>,
-) -> Result<Vec<u8>, BadArguments> {
+    find: &mut dyn FnMut(&str) -> Option<Arc<Spooled>>,
+) -> Result<FileSource, BadArguments> {
     let name = format!("files[{path:?}]");
     let member = |key: &str| content.get(key).and_then(Value::as_str);
     if let Value::String(text) = content {
-        return Ok(text.into_bytes());
+        return Ok(FileSource::Bytes(text.into_bytes()));
     }
     if let Some(encoded) = member("base64") {
-        let decoded = STANDARD.decode(encoded.trim());
+        let decoded = STANDARD.decode(encoded.trim()).map(FileSource::Bytes);
         return decoded.map_err(|_| must_be(&name, "base64 text under `base64`"));
     }
     let Some(uri) = member("uri") else {
@@ -258,12 +269,8 @@ fn content_of(
             "text, or an object with `base64`, or one with the `uri` of an earlier output",
         ));
     };
-    match outputs::whole(outputs, uri) {
-        Some(Ok(bytes)) => Ok(bytes),
-        Some(Err(error)) => Err(BadArguments {
-            message: format!("cannot read `{uri}`: {error}"),
-            hint: None,
-        }),
+    match find(uri) {
+        Some(kept) => Ok(FileSource::Kept(kept)),
         None => Err(BadArguments {
             message: format!("there is no output `{}`", uri.escape_debug()),
             hint: Some("Run the program again: its output is no longer kept.".to_owned()),

@@ -77,10 +77,11 @@ impl Server {
     pub(super) fn list(&self, era: Era, request: &Request) -> Result<Members, Fault> {
         let catalog = self.catalog();
         let (name, entries): (&str, Vec<Value>) = match request.method.as_str() {
-            "tools/list" => (
-                "tools",
-                each(&catalog.tools, |tool| tasks::listing(tool, era)),
-            ),
+            "tools/list" => {
+                let listed = catalog.tools.values().filter(|tool| tool.is_listed());
+                let listed = listed.map(|tool| tasks::listing(&**tool, era));
+                ("tools", listed.collect())
+            }
             "prompts/list" => ("prompts", each(&catalog.prompts, |prompt| prompt.listing())),
             "resources/list" => (
                 "resources",

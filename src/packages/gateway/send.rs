@@ -4,14 +4,18 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use http_body_util::BodyExt;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, HeaderValue, RANGE};
 use hyper::{Method, Request, Response, StatusCode};
 use reqwest::Url;
-use sha2::{Digest, Sha256};
+use sha2::{Digest, Sha256, Sha512};
 
+use super::super::lock::Fetched;
 use super::super::registry::{Unanswered, reason};
+use super::super::requirement::Ecosystem;
 use super::Gateway;
 use super::pieces::{Pieces, Sender};
 use crate::loopback::{Body, full};
@@ -71,18 +75,24 @@ impl Gateway {
     ) {
         let length = upstream.content_length();
         let (mut hash, mut received, mut file) = (Sha256::new(), 0, file);
+        let mut longer = (self.upstream.ecosystem == Ecosystem::Npm).then(Sha512::new);
         loop {
             let next = upstream.chunk().await;
             if let Ok(Some(piece)) = &next {
                 hash.update(piece);
+                longer.iter_mut().for_each(|it| it.update(piece));
                 received += piece.len() as u64;
             }
             if matches!(next, Ok(None)) || Some(received) == length {
                 let digest = hash.finalize_reset();
-                let digest = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-                self.log()
-                    .fetched
-                    .extend(file.take().map(|file| (file, digest)));
+                let sha256: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+                let sha512 = longer.take().map(|it| BASE64.encode(it.finalize()));
+                let fetched = file.take().map(|file| Fetched {
+                    file,
+                    sha256,
+                    sha512,
+                });
+                self.log().fetched.extend(fetched);
             }
             let piece = match next {
                 Ok(None) => return,

@@ -6,12 +6,14 @@ use sha2::{Digest, Sha256};
 
 use crate::packages::PackagePlan;
 
-/// The name of all that a set depends on.
-pub fn key(packages: &PackagePlan, base: &str) -> String {
+/// The name of all that a set depends on. SECURITY: whether code of packages may run while they are installed is a part of it: what such
+/// code made is never found by whoever does not allow it.
+pub fn key(packages: &PackagePlan, base: &str, may_build: bool) -> String {
     let wishes = &packages.wishes;
     let all: Vec<String> = wishes.all(true).iter().map(ToString::to_string).collect();
     let lock = wishes.lock.as_deref().unwrap_or_default();
-    hash(packages, base, &[&all.join("\n"), lock])
+    let built = if may_build { "built" } else { "unpacked" };
+    hash(packages, base, &[&all.join("\n"), lock, built])
 }
 
 fn hash(packages: &PackagePlan, base: &str, parts: &[&str]) -> String {

@@ -58,6 +58,7 @@ impl Job<'_> {
             .trees(self.packages.trees.iter().chain(&tool.trees).cloned())
             .files([given.list, folder("out"), folder("cache")])
             .files(given.beside)
+            .files(tool.copy.clone())
             .serve(PORT, gateway.clone())
             .limits(Limits {
                 memory,

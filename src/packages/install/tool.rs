@@ -1,12 +1,14 @@
 //! The program that installs: found, or fetched by its recipe.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jail::Tree;
 
 use super::Job;
-use crate::language::{Installer, Runtime, Surroundings};
+use super::files::cell_path;
+use crate::language::{Installer, PassedOver, Refusal, Runtime, Surroundings};
 use crate::packages::{PackageError, tell};
+use crate::request::{FileSource, InputFile};
 use crate::runtimes::{Event, RuntimesFolder, add_recipe, megabytes};
 
 /// An installer that is there.
@@ -14,7 +16,12 @@ pub struct Tool<'a> {
     pub installer: &'a Installer,
     pub program: String,
     pub trees: Vec<Tree>,
+    /// The program itself, where the folder that it is in is not for a cell to see.
+    pub copy: Option<InputFile>,
 }
+
+/// Where a copy of the program is, in the workspace of an install.
+const COPY: &str = "tool";
 
 impl Job<'_> {
     /// The first installer that is there, fetched if need be.
@@ -30,10 +37,24 @@ impl Job<'_> {
         let found = tokio::task::spawn_blocking(work).await;
         let found = found.map_err(|_| self.stopped("it was interrupted"))?;
         let (at, found) = found?;
-        Ok(Tool {
-            installer: &installers[at],
-            program: found.program.clone(),
-            trees: found.prefix.into_iter().collect(),
+        let installer = &installers[at];
+        Ok(match found {
+            Where::Shown(found) => Tool {
+                installer,
+                program: found.program,
+                trees: found.prefix.into_iter().collect(),
+                copy: None,
+            },
+            Where::Alone(path) => Tool {
+                installer,
+                program: format!("/workspace/{COPY}/{}", installer.tool),
+                trees: Vec::new(),
+                copy: Some(InputFile {
+                    path: cell_path(&format!("{COPY}/{}", installer.tool)),
+                    source: FileSource::HostFile(path),
+                    mode: 0o755,
+                }),
+            },
         })
     }
 
@@ -46,28 +67,36 @@ impl Job<'_> {
             installer,
             program: program.to_string_lossy().into_owned(),
             trees: Vec::new(),
+            copy: None,
         })
     }
+}
+
+/// Where a cell gets an installer from.
+enum Where {
+    Shown(Box<Runtime>),
+    /// One file: it is in a folder of many things, as `~/.local/bin` is, and needs none of them.
+    Alone(PathBuf),
 }
 
 fn find_tool(
     installers: &[Installer],
     around: &Surroundings,
     tell: &dyn Fn(&str),
-) -> Result<(usize, Runtime), PackageError> {
-    let find = || {
-        let found = installers.iter().enumerate().filter(|it| !it.1.beside);
-        found
-            .filter_map(|(at, it)| Some((at, Runtime::tool(&it.tool, around)?)))
-            .next()
+) -> Result<(usize, Where), PackageError> {
+    let seen = match look(installers, around) {
+        Ok(found) => return Ok(found),
+        Err(seen) => seen,
     };
-    if let Some(found) = find() {
-        return Ok(found);
-    }
     let names: Vec<&str> = installers.iter().map(|it| it.tool.as_str()).collect();
-    let missing = |source| PackageError::NoInstaller {
+    let missing = |why: Option<String>| PackageError::NoInstaller {
         tool: names.join(" or "),
-        source,
+        why: seen
+            .iter()
+            .cloned()
+            .chain(why)
+            .collect::<Vec<_>>()
+            .join("; "),
     };
     let recipe = installers.iter().find_map(|it| it.recipe.as_deref());
     let (Some(recipe), Some(data)) = (recipe, around.data.as_deref()) else {
@@ -89,6 +118,36 @@ fn find_tool(
     };
     let place = RuntimesFolder::in_data(data);
     add_recipe(recipe, &place, around.config.as_deref(), &mut hear)
-        .map_err(|error| missing(Some(Box::new(error))))?;
-    find().ok_or_else(|| missing(None))
+        .map_err(|error| missing(Some(whole(&error))))?;
+    let unusable = || missing(Some("what was fetched cannot be used".to_owned()));
+    look(installers, around).map_err(|_| unusable())
+}
+
+/// The first of them that a cell can be shown, or be given a copy of; or what was found and cannot be used.
+fn look(installers: &[Installer], around: &Surroundings) -> Result<(usize, Where), Vec<String>> {
+    let mut passed_over = Vec::new();
+    for (at, installer) in installers.iter().enumerate().filter(|it| !it.1.beside) {
+        match Runtime::tool(&installer.tool, around) {
+            Ok(found) => return Ok((at, Where::Shown(Box::new(found)))),
+            Err(passed) => passed_over.extend(passed.into_iter().map(|it| (at, it))),
+        }
+    }
+    let alone = |(at, passed): &(usize, PassedOver)| {
+        let is_wide = matches!(passed.why, Refusal::TooWide(_)) && installers[*at].one_file;
+        let path = std::fs::canonicalize(&passed.path).ok();
+        path.filter(|_| is_wide).map(|it| (*at, Where::Alone(it)))
+    };
+    let found = passed_over.iter().find_map(alone);
+    found.ok_or_else(|| passed_over.iter().map(|(_, it)| it.to_string()).collect())
+}
+
+/// An error with all that brought it about, in one line.
+fn whole(error: &dyn std::error::Error) -> String {
+    let mut text = format!("fetching it failed: {error}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
 }

@@ -1,7 +1,9 @@
 //! A lock of crates: what was asked for, and a `Cargo.lock` with entries of one index.
 
+use std::collections::HashSet;
+
 use super::super::requirement::{Ecosystem, Requirement};
-use super::Lock;
+use super::{Fetched, Lock};
 
 /// What was asked for, a crate to a comment, and cargo's own file. SECURITY: an entry could be of
 /// any registry or folder, and the cell reaches none but ours; all are of one registry, with a hash.
@@ -54,6 +56,17 @@ pub(super) fn cargo_lock(text: &str) -> Result<Lock, String> {
     Ok(Lock {
         installed,
         text: written,
+        is_verified: false,
+    })
+}
+
+/// Whether the gateway has passed on a file with the hash of each entry.
+pub(super) fn are_all_fetched(text: &str, fetched: &[Fetched]) -> bool {
+    let known: HashSet<&str> = fetched.iter().map(|it| it.sha256.as_str()).collect();
+    let lock: Result<CargoLock, _> = toml::from_str(text);
+    lock.is_ok_and(|lock| {
+        let mut hashes = lock.package.iter().filter_map(|it| it.checksum.as_deref());
+        hashes.all(|it| known.contains(it))
     })
 }
 

@@ -43,6 +43,7 @@ pub(super) fn go_sum(text: &str) -> Result<Lock, String> {
         _ => Ok(Lock {
             installed,
             text: format!("go {number}\n{}", lines.concat()),
+            is_verified: false,
         }),
     }
 }

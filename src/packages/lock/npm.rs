@@ -1,11 +1,12 @@
 //! A lock of the npm registry: a `package-lock.json` with nothing in it that leads elsewhere.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use serde_json::Value;
 
 use super::super::requirement::{Ecosystem, Requirement};
-use super::Lock;
+use super::{Fetched, Lock};
 
 /// npm's own file. SECURITY: an entry could point anywhere; only what the registry's own
 /// entries need is kept, and each must have a hash. It also lists what other machines
@@ -79,6 +80,28 @@ pub(super) fn package_lock(text: &str, tree: Option<&Path>) -> Result<Lock, Stri
         _ => Ok(Lock {
             installed,
             text: lock.to_string(),
+            is_verified: false,
         }),
     }
+}
+
+/// Whether the gateway has passed on a file with the hash of each entry that is in the tree.
+pub(super) fn are_all_fetched(text: &str, tree: &Path, fetched: &[Fetched]) -> bool {
+    let lock: Value = serde_json::from_str(text).unwrap_or_default();
+    let packages = lock.get("packages").and_then(Value::as_object);
+    let known: HashSet<&str> = fetched
+        .iter()
+        .filter_map(|it| it.sha512.as_deref())
+        .collect();
+    let is_fetched = |entry: &Value| {
+        let hashes = entry["integrity"].as_str().unwrap_or_default().split(' ');
+        let mut hashes = hashes.filter_map(|it| it.strip_prefix("sha512-"));
+        hashes.any(|it| known.contains(it))
+    };
+    packages.is_some_and(|packages| {
+        let mut there = packages
+            .iter()
+            .filter(|(path, _)| !path.is_empty() && tree.join(&***path).is_dir());
+        there.all(|(_, entry)| is_fetched(entry))
+    })
 }

@@ -45,6 +45,7 @@ pub(super) fn requirements(text: &str) -> Result<Lock, String> {
         _ => Ok(Lock {
             installed: lines.values().map(|it| it.0.clone()).collect(),
             text: lines.into_values().map(|it| it.1).collect(),
+            is_verified: false,
         }),
     }
 }

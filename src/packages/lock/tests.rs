@@ -31,10 +31,15 @@ fn a_tree_is_locked_to_the_files_that_it_was_made_from() {
         fs::create_dir(folder.path().join(name)).unwrap();
     }
     let (a, b) = (hash("a"), hash("b"));
+    let fetch = |file: &str, sha256: &String| Fetched {
+        file: file.to_owned(),
+        sha256: sha256.clone(),
+        sha512: None,
+    };
     let mut fetched = vec![
-        ("foo_bar-1.0%2Bcpu-py3-none-any.whl".to_owned(), a.clone()),
-        ("numpy-2.0.0-x.whl".into(), hash("c")),
-        ("numpy-2.1.0.tar.gz".into(), b.clone()),
+        fetch("foo_bar-1.0%2Bcpu-py3-none-any.whl", &a),
+        fetch("numpy-2.0.0-x.whl", &hash("c")),
+        fetch("numpy-2.1.0.tar.gz", &b),
     ];
     let lock = Lock::of_tree(folder.path(), Ecosystem::Pypi, &fetched).unwrap();
     assert_eq!(
@@ -42,7 +47,29 @@ fn a_tree_is_locked_to_the_files_that_it_was_made_from() {
         format!("foo-bar==1.0+cpu --hash=sha256:{a}\nnumpy==2.1.0 --hash=sha256:{b}\n")
     );
     fetched.pop();
+    assert!(lock.is_verified);
     assert!(Lock::of_tree(folder.path(), Ecosystem::Pypi, &fetched).is_err());
+}
+
+#[test]
+fn a_lock_of_npm_is_verified_only_by_bytes_that_the_server_has_seen() {
+    let folder = tempfile::TempDir::new().unwrap();
+    fs::create_dir_all(folder.path().join("node_modules/left")).unwrap();
+    let lock = r#"{"lockfileVersion": 3, "packages": {
+        "": {"dependencies": {"left": "1.0.0"}},
+        "node_modules/left": {"version": "1.0.0", "integrity": "sha512-AAAA"},
+        "node_modules/elsewhere": {"version": "1.0.0", "integrity": "sha512-BBBB", "optional": true}
+    }}"#;
+    fs::write(folder.path().join("package-lock.json"), lock).unwrap();
+    let fetch = |sha512: &str| Fetched {
+        file: "left-1.0.0.tgz".to_owned(),
+        sha256: String::new(),
+        sha512: Some(sha512.to_owned()),
+    };
+    let of = |fetched: &[Fetched]| Lock::of_tree(folder.path(), Ecosystem::Npm, fetched).unwrap();
+    assert!(of(&[fetch("AAAA")]).is_verified);
+    assert!(!of(&[fetch("CCCC")]).is_verified);
+    assert!(!of(&[]).is_verified);
 }
 
 #[test]

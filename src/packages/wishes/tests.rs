@@ -5,8 +5,19 @@ fn how() -> How {
     toml::from_str("from = \"pypi\"\nlist = \"requirements.txt\"\nwith = []").unwrap()
 }
 
+fn there<F: Fn(&str) -> bool>(present: F) -> Modules<'static, F> {
+    Modules { ours: &[], present }
+}
+
 fn wanted(code: &str, asked: &AskedPackages) -> Wishes {
-    wishes(&how(), &[code], &[], asked, |module| module == "here").unwrap()
+    wishes(
+        &how(),
+        &[code],
+        &[],
+        asked,
+        there(|module| module == "here"),
+    )
+    .unwrap()
 }
 
 fn names(found: &[Found]) -> Vec<String> {
@@ -27,7 +38,7 @@ fn what_is_there_already_is_not_wanted() {
         &["import helper, pkg.a"],
         &files,
         &AskedPackages::Detect,
-        |_| false,
+        there(|_| false),
     );
     assert!(own.unwrap().is_empty());
 }
@@ -51,7 +62,7 @@ fn a_program_that_changes_the_path_is_not_guessed_about() {
         &["import late"],
         &files,
         &AskedPackages::Detect,
-        |_| false,
+        there(|_| false),
     );
     assert!(own.unwrap().is_empty());
 }
@@ -59,7 +70,8 @@ fn a_program_that_changes_the_path_is_not_guessed_about() {
 #[test]
 fn what_is_there_is_installed_too_if_anything_is() {
     let here = |module: &str| module == "numpy";
-    let wishes = |code| super::wishes(&how(), &[code], &[], &AskedPackages::Detect, here).unwrap();
+    let wishes =
+        |code| super::wishes(&how(), &[code], &[], &AskedPackages::Detect, there(here)).unwrap();
     assert!(wishes("import numpy").is_empty());
     assert_eq!(
         names(&wishes("import numpy, sklearn").known),
@@ -168,7 +180,7 @@ fn a_block_and_a_list_name_packages_too() {
         &["import rich, odd"],
         &files,
         &AskedPackages::Detect,
-        |_| false,
+        there(|_| false),
     )
     .unwrap();
     assert_eq!(
@@ -183,14 +195,23 @@ fn a_block_and_a_list_name_packages_too() {
         CellPath::parse("requirements.txt").unwrap(),
         "--index-url http://x\n",
     )];
-    assert!(wishes(&how(), &[""], &files, &AskedPackages::Detect, |_| false).is_err());
+    assert!(
+        wishes(
+            &how(),
+            &[""],
+            &files,
+            &AskedPackages::Detect,
+            there(|_| false)
+        )
+        .is_err()
+    );
 }
 
 #[test]
 fn too_many_packages_are_refused() {
     let many = AskedPackages::List((0..5000).map(|n| format!("p{n}")).collect());
     assert_eq!(
-        wishes(&how(), &[""], &[], &many, |_| false),
+        wishes(&how(), &[""], &[], &many, there(|_| false)),
         Err(BadWish::TooMany(5000))
     );
 }
@@ -208,7 +229,7 @@ fn any_number_of_imports_is_read_once_and_bounded() {
         &[many.as_str()],
         &[],
         &AskedPackages::Detect,
-        present,
+        there(present),
     );
     assert!(matches!(refused, Err(BadWish::TooMany(_))), "{refused:?}");
     assert!(looked.get() <= 1000, "{}", looked.get());
@@ -217,4 +238,27 @@ fn any_number_of_imports_is_read_once_and_bounded() {
         names(&wanted(&same, &AskedPackages::Detect).guessed),
         ["same=same"]
     );
+}
+
+#[test]
+fn nothing_is_installed_for_what_we_bring_unless_it_is_named() {
+    let code = "import mcp, mcp_clock\nfrom mcp.servers.clock import text\nimport rich";
+    let ours = ["mcp".to_owned(), "mcp_clock".to_owned()];
+    let find = |ours, asked: &AskedPackages| {
+        let modules = Modules {
+            ours,
+            present: |_: &str| false,
+        };
+        wishes(&how(), &[code], &[], asked, modules).unwrap()
+    };
+    let found = find(&ours, &AskedPackages::Detect);
+    assert_eq!(names(&found.known), ["rich=rich"]);
+    assert!(found.guessed.is_empty() && !found.names("mcp"));
+    // Control: without servers they are packages like others.
+    assert_eq!(
+        names(&find(&[], &AskedPackages::Detect).guessed),
+        ["mcp_clock=mcp-clock"]
+    );
+    let named = AskedPackages::List(vec!["mcp".to_owned()]);
+    assert!(find(&ours, &named).names("mcp"));
 }

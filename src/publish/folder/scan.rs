@@ -51,7 +51,7 @@ pub fn scan(path: &Path, shared: &Arc<Shared>) -> io::Result<Scripts> {
 }
 
 /// A script that is to be published; none if it has no front matter.
-fn read(path: &Path, name: &str) -> Result<Option<(FrontMatter, Vec<u8>)>, String> {
+pub fn read(path: &Path, name: &str) -> Result<Option<(FrontMatter, Vec<u8>)>, String> {
     let found = fs::metadata(path).map_err(|error| error.to_string())?;
     // Opening a pipe or a device could wait for ever.
     if !found.is_file() || found.len() > LARGEST {

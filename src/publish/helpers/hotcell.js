@@ -37,6 +37,16 @@ module.exports = {
   // Tells clients to look again: 'tools', 'prompts', 'resources', or one address.
   changed: (what) => say({ type: 'changed', what }),
 
+  // Calls a function with the arguments, all in one object or one by one, and returns what it returns. What it logs goes to standard error.
+  async answer(f, names) {
+    if ('HOTCELL_TRIAL' in process.env) return;
+    const given = this.arguments;
+    console.log = console.info = console.error;
+    const value = (await f(...(names ? names.map((name) => given[name]) : [given]))) ?? null;
+    this.text(typeof value === 'string' ? value : JSON.stringify(value));
+    this.structured({ result: value });
+  },
+
   // Asks the client; {key: {method, params}} comes back as {key: result}. While an answer
   // is missing this does not return: the script ends here and is started anew later.
   askAll(questions) {

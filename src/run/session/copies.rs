@@ -191,7 +191,12 @@ impl Session {
     pub(super) async fn survive(&mut self, outcome: &Outcome) -> Life {
         // The kernel counts for the cell as a whole, so too much memory of one is too much of all.
         let is_alone = self.copies.is_empty();
-        if is_alone || matches!(outcome, Outcome::OutOfMemory | Outcome::Lost) {
+        if is_alone
+            || matches!(
+                outcome,
+                Outcome::OutOfMemory | Outcome::HostOutOfMemory | Outcome::Lost
+            )
+        {
             self.end();
             return if is_alone { Life::Over } else { Life::Gone };
         }

@@ -67,6 +67,7 @@ impl Call<'_> {
             stdin: Vec::new(),
             timeout: START,
             output_limit: u64::MAX,
+            pause: None,
             events: mpsc::channel(1).0,
         }
     }

@@ -152,6 +152,10 @@ fn note_files(outline: &mut Outline, placed: &[InputFile], contents: &mut Vec<(S
         let source = placed.iter().find(|it| it.path.as_str() == file.path);
         let bytes = match source.map(|it| &it.source) {
             Some(FileSource::Bytes(bytes)) if bytes.len() as u64 <= room => bytes.clone(),
+            Some(FileSource::Kept(kept)) if kept.len() <= room => match kept.read(0, usize::MAX) {
+                Ok(bytes) => bytes,
+                Err(_) => continue,
+            },
             Some(FileSource::HostFile(path)) => match read(path, room) {
                 Ok(bytes) => bytes,
                 Err(_) => continue,

@@ -11,14 +11,14 @@ use crate::engine::{LiveSession, RunResult, SessionCall, StartError};
 use crate::error_kind::ErrorKind;
 use crate::output::RunOutput;
 use crate::plan::RunPlan;
-use crate::request::{RunRequest, SessionName};
+use crate::request::{Call, RunRequest, SessionName};
 use crate::run::{Life, Mark, Stdin, Surface};
 use crate::service::Service;
 use crate::service::long_output::Recorder;
 use crate::service::observer::{Observer, Output};
 use crate::service::queue::{Turn, Waiting};
 use crate::service::recording::Recording;
-use crate::service::run::{Ran, RunContext};
+use crate::service::run::{Ran, RunContext, asking};
 
 /// Why a session has nothing of before.
 const ENDED: &str = "its interpreter ended";
@@ -71,7 +71,8 @@ impl Service {
         };
         let servers = request.asked_servers().map(<[String]>::to_vec);
         let limits = *request.asked_limits();
-        let plan = match self.prepare_aside(held.with_language(request)).await {
+        let (request, number) = held.as_call(request);
+        let plan = match self.prepare_aside(request).await {
             Ok(plan) => plan,
             Err(rejected) => {
                 let message = rejected.to_string();
@@ -86,11 +87,6 @@ impl Service {
             return refuse(&message, "Use another session for it.");
         }
         let kept = live.map_or(Vec::new(), |live| live.keeps(&plan, &limits));
-        let number = live.map_or(1, LiveSession::next_number);
-        let plan = held.with_files(match plan.session {
-            Some(_) => plan.into_call(number),
-            None => plan,
-        });
         let plan = Arc::new(plan);
         recording.planned(&plan);
         let stores = context.observer.wants_long_output_stored();
@@ -101,6 +97,7 @@ impl Service {
             events,
             requirement: self.settings.requirement,
             caller: context.caller.clone(),
+            asking: asking(context.approver, &context.caller),
         };
         let ready = Ready {
             held,
@@ -288,24 +285,28 @@ impl Held {
         }
     }
 
-    /// A call that names no language is in that of the call before.
-    fn with_language(&self, request: RunRequest) -> RunRequest {
+    /// A request as the next call, and its number. If it names no language it is in that of the call before.
+    fn as_call(&self, mut request: RunRequest) -> (RunRequest, u64) {
         let State { live, begin, .. } = &*self.state;
-        let live = live.as_ref().and_then(|live| live.language.as_ref());
-        let begin = begin.as_ref().and_then(|begin| begin.language.as_ref());
-        match live.or(begin) {
-            Some(own) if request.asked_language().is_none() => request.language(own.as_str()),
-            _ => request,
+        let (language, call) = match (live, begin) {
+            (Some(live), _) => {
+                let (number, begin) = (live.next_number(), Vec::new());
+                (live.language.as_ref(), Call { number, begin })
+            }
+            (None, Some(begin)) => {
+                let (number, files) = (1, begin.files.to_vec());
+                let call = Call {
+                    number,
+                    begin: files,
+                };
+                (begin.language.as_ref(), call)
+            }
+            (None, None) => (None, Call::default()),
+        };
+        if let (Some(own), None) = (language, request.asked_language()) {
+            request = request.language(own.as_str());
         }
-    }
-
-    /// The first call of a session that begins with files has them, but for those that it brings itself.
-    fn with_files(&self, mut plan: RunPlan) -> RunPlan {
-        if let (None, Some(begin)) = (&self.state.live, &self.state.begin) {
-            let files = begin.files.iter().cloned();
-            let after_source = plan.launch.files.len().min(1);
-            plan.launch.files.splice(after_source..after_source, files);
-        }
-        plan
+        let number = call.number;
+        (request.as_call(call), number)
     }
 }

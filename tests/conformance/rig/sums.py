@@ -1,4 +1,6 @@
-"""A small server made with FastMCP, for `servers`."""
+"""A small server made with FastMCP, for `servers`: over stdio, or over HTTP at $PORT."""
+import os
+
 from fastmcp import FastMCP
 
 server = FastMCP("sums")
@@ -16,4 +18,5 @@ def broken() -> str:
     raise ValueError("not today")
 
 
-server.run(show_banner=False)
+port = os.environ.get("PORT")
+server.run(show_banner=False, **({"transport": "http", "port": int(port)} if port else {}))

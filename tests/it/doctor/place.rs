@@ -153,17 +153,17 @@ impl Report {
         found.map(|(_, state)| state).unwrap_or_default()
     }
 
-    /// How to mend a check, as it is written below its line.
-    pub fn mend_of(&self, name: &str) -> String {
+    /// How to fix a check, as it is written below its line.
+    pub fn fix_of(&self, name: &str) -> String {
         let is_check = |line: &&str| line.get(10..).is_some_and(|rest| rest.starts_with(name));
         let mut lines = self.text.lines().skip_while(|line| !is_check(line)).skip(1);
         let below = lines
             .by_ref()
             .take_while(|line| line.starts_with("          "));
-        let mend = below
+        let fix = below
             .map(str::trim_start)
-            .find_map(|line| line.strip_prefix("mend: "));
-        mend.unwrap_or_default().to_owned()
+            .find_map(|line| line.strip_prefix("fix: "));
+        fix.unwrap_or_default().to_owned()
     }
 
     /// What the last line says.

@@ -81,6 +81,31 @@ fn without_free_descriptors_a_run_works_or_says_so() {
 }
 
 #[test]
+fn a_folder_of_many_files_takes_few_descriptors() {
+    for hotcell in everyone() {
+        for at in 0..200 {
+            hotcell.write(&format!("home/many/{at}.txt"), "x");
+        }
+        let folder = hotcell.place("home/many");
+        let script = format!(
+            "ulimit -n 60 && exec {} run --file {} -l sh -c 'ls many | wc -l'",
+            hotcell.binary().display(),
+            folder.display()
+        );
+        let mut command = Command::new("/bin/bash");
+        hotcell.dress(command.args(["-c", &script]));
+        let answer = Running::start(&mut command).finish();
+        assert_eq!(
+            answer.out().trim(),
+            "200",
+            "{}: {}",
+            hotcell.name,
+            answer.err()
+        );
+    }
+}
+
+#[test]
 fn when_no_process_can_be_made_a_run_says_so() {
     if !has("bash") {
         return;

@@ -24,6 +24,7 @@ impl Server {
             .args(["serve", "--http", "127.0.0.1:0"])
             .args(flags)
             .env("XDG_STATE_HOME", state.path())
+            .env("XDG_DATA_HOME", state.path())
             .env_remove("HOTCELL_TOKEN")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -364,6 +365,23 @@ fn a_modern_request_must_say_in_its_headers_what_its_body_says() {
             .0,
         400
     );
+}
+
+/// What one caller saves, others run: so whoever comes without a token saves nothing.
+#[test]
+fn only_the_bearer_of_the_token_saves_tools() {
+    let code = "def f():\n    return 1\nsave_tool(f)\nprint(saved.f())";
+    let arguments = json!({ "language": "python", "code": code });
+    let call = call(7, arguments);
+    let said = |headers: &[(&str, &str)], server: &Server| {
+        let (_, answer) = server.post(headers, &call);
+        answer["result"]["structuredContent"]["stdout"].clone()
+    };
+    let server = Server::start(&[]);
+    let bearer = format!("Bearer {}", server.token());
+    assert_eq!(said(&[("authorization", &bearer)], &server), "1\n");
+    let open = Server::start(&["--no-auth"]);
+    assert_eq!(said(&[], &open), "");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Secrets that programs use and never see.
 
+use std::process::Command;
+
 use serde_json::Value;
 
 use super::lines;
@@ -27,6 +29,10 @@ fn run(stage: &Stage, hotcell: &Hotcell, trust: bool, arguments: &[&str]) -> Val
     if trust {
         command.arg(format!("SSL_CERT_FILE={}", stage.authority().display()));
     }
+    finish(command, hotcell, arguments)
+}
+
+fn finish(mut command: Command, hotcell: &Hotcell, arguments: &[&str]) -> Value {
     command
         .arg(hotcell.binary())
         .args(["run", "--json"])
@@ -165,6 +171,72 @@ fn what_a_program_prints_is_cleaned_of_the_secret() {
         // Control: a run that has nothing to do with the secret prints what it likes.
         let result = run(&stage, &hotcell, true, &["-l", "python", "-c", &code]);
         assert!(result["stdout"].as_str().expect("text").contains(VALUE));
+        std::fs::remove_file(hotcell.place("home/.config/hotcell/config.toml"))
+            .expect("it is there");
+    }
+}
+
+#[test]
+fn a_host_cannot_tell_a_secret_in_another_form() {
+    let Some(stage) = Stage::set() else { return };
+    // Prints all that comes back, and what it looks like when it is taken out of its form.
+    let python = r#"
+import base64, gzip, socket, ssl, os, sys, urllib.request
+proxy = os.environ["https_proxy"].split("//")[1].rstrip("/").rsplit(":", 1)
+for how in sys.argv[1:]:
+    raw = socket.create_connection((proxy[0], int(proxy[1])), 10)
+    raw.sendall(b"CONNECT secret.test:443 HTTP/1.1\r\nHost: secret.test:443\r\n\r\n")
+    raw.recv(4096)
+    context = ssl.create_default_context()
+    stream = context.wrap_socket(raw, server_hostname="secret.test")
+    stream.sendall(("GET /tell/%s HTTP/1.1\r\nHost: secret.test\r\nRange: bytes=7-\r\nConnection: close\r\n\r\n" % how).encode())
+    said = b""
+    while piece := stream.recv(65536): said += piece
+    head, _, body = said.partition(b"\r\n\r\n")
+    try: body += b" " + gzip.decompress(body)
+    except Exception: pass
+    try: body += b" " + base64.b64decode(body.split()[0])
+    except Exception: pass
+    print(how, repr(head + b" " + body))
+"#;
+    for hotcell in everyone() {
+        hotcell.write("home/.config/hotcell/config.toml", CONFIG);
+        let forms = [
+            "plain", "reason", "header", "name", "base64", "percent", "range", "gzip",
+        ];
+        for form in forms {
+            stage.log();
+            let arguments = [
+                "--network",
+                "secret.test",
+                "-l",
+                "python",
+                "-c",
+                python,
+                "--",
+                form,
+            ];
+            // One that is written in another way in a URL.
+            let value = match form {
+                "percent" => "sesame-4711/op+en",
+                _ => VALUE,
+            };
+            let mut command = stage.dressed(&hotcell);
+            command.arg(format!("OWN_KEY={value}"));
+            command.arg(format!("SSL_CERT_FILE={}", stage.authority().display()));
+            let result = finish(command, &hotcell, &arguments);
+            let said = result["stdout"].as_str().expect("text").to_lowercase();
+            assert!(said.starts_with(form), "{form}: {result}");
+            // No part of it that is more than its first letters, as it is or as it stands in a URL.
+            for part in [value, &value[7..], "sesame-4711"] {
+                assert!(!said.contains(part), "{form}: {said}");
+            }
+            // Control: the host has it, and has answered.
+            let log = stage.log().join("\n");
+            assert!(log.contains(&format!("key {value}")), "{form}: {log}");
+            let is_refused = said.contains("502") && said.contains("cannot be searched");
+            assert_eq!(is_refused, form == "gzip", "{form}: {said}");
+        }
         std::fs::remove_file(hotcell.place("home/.config/hotcell/config.toml"))
             .expect("it is there");
     }

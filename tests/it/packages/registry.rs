@@ -175,6 +175,15 @@ pub fn tarball(files: &[(&str, String)]) -> Vec<u8> {
 
 /// A wheel with these files, and what it requires.
 pub fn wheel(name: &str, version: &str, files: &[(&str, &str)], requires: &[&str]) -> Vec<u8> {
+    zip(&wheel_files(name, version, files, requires))
+}
+
+fn wheel_files(
+    name: &str,
+    version: &str,
+    files: &[(&str, &str)],
+    requires: &[&str],
+) -> Vec<(String, String)> {
     let info = format!("{name}-{version}.dist-info");
     let mut metadata = format!("Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n");
     for required in requires {
@@ -195,12 +204,24 @@ pub fn wheel(name: &str, version: &str, files: &[(&str, &str)], requires: &[&str
         format!("{info}/RECORD"),
         format!("{record}{info}/RECORD,,\n"),
     ));
-    zip(&all)
+    all
 }
 
 pub fn zip(files: &[(String, String)]) -> Vec<u8> {
+    packed(files, CompressionMethod::Stored)
+}
+
+/// A wheel that is smaller than what is in it.
+pub fn packed_wheel(name: &str, version: &str, files: &[(&str, &str)]) -> Vec<u8> {
+    packed(
+        &wheel_files(name, version, files, &[]),
+        CompressionMethod::Deflated,
+    )
+}
+
+fn packed(files: &[(String, String)], method: CompressionMethod) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
-    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+    let options = SimpleFileOptions::default().compression_method(method);
     for (name, text) in files {
         writer
             .start_file(name.as_str(), options)

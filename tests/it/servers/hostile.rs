@@ -28,6 +28,8 @@ print(post(b"nonsense"), post(b"[]"), post(b'{"server": 5}'), post(b'{"more": 1}
 print(post(b'{"server": "clock", "tool": "text", "arguments": []}'))
 print(post(b'{"server": "clock", "tool": "echo-back", "arguments": {"value": ' + b"[" * 500000 + b"]" * 500000 + b"}}"))
 print(post(b'{"server": "clock", "tool": "echo-back",\n "arguments": {"value":\n [1]}}\n'))
+print(post(b'{"ask": "steal"}'), post(b'{"ask": "command", "words": 5}'), post(b'{"ask": "command", "words": ["call", "-r"]}')[:24], sep="\n")
+print(post(b'{"ask": "read", "server": "clock", "about": "x"}'), post(b'{"ask": "prompts", "server": "other"}'), sep="\n")
 print(say(b"POST http://clock/ HTTP/1.1\r\nHost: clock\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"))
 print(say(b"CONNECT clock:80 HTTP/1.1\r\nHost: clock\r\n\r\n", True))
 # Lines that are opened and left.
@@ -60,6 +62,11 @@ fn a_program_that_lies_at_its_line_costs_only_itself() {
             error("this is no call: `arguments` must be an object"),
             error("this is no call: `arguments` are nested too deeply"),
             "HTTP/1.0 200 OK {\"value\":{\"value\":[1]}}".to_owned(),
+            error("this is no call: unknown variant `steal`"),
+            error("this is no call: "),
+            "HTTP/1.0 200 OK 2 0 ".to_owned(),
+            "HTTP/1.0 200 OK {\"error\":{\"kind\":\"tool\",\"message\":\"x: unknown\"".to_owned(),
+            "HTTP/1.0 200 OK {\"error\":{\"kind\":\"unknown_server\"".to_owned(),
             "HTTP/1.1 200 OK {\"error\":{\"kind\":\"unknown_server\"".to_owned(),
             refused.to_owned(),
             "still here".to_owned(),
@@ -98,6 +105,7 @@ for kind in ["number", "nothing", "neither", "words", "parts", "refusal", "both"
         print(kind, repr(liar.odd(kind=kind)))
     except ToolError as error:
         print(kind, error.kind, error)
+print([mcp.read("liar", at) for at in ("list", "text")], mcp.read("liar", "odd"), mcp.prompts("liar"), len(mcp.resources("liar")))
 print(clock.text(text="untouched"))
 "#;
     let mut client = serve(&hotcell);
@@ -111,6 +119,7 @@ parts [7, {'type': 'text'}, None]
 refusal tool liar.odd: it refused
 both tool liar.odd: it refused
 endless unavailable liar.odd: the server is not available: it has ended; run `hotcell servers` to see its messages
+[[], []] [{'type': 'resource', 'resource': 3}, {'type': 'resource', 'resource': {'text': 4}}, <resource, 0 bytes>, {'type': 'resource', 'resource': {}}] [] 200
 untouched
 ";
     assert_eq!(structured(&result)["stdout"], expected, "{result}");

@@ -74,6 +74,26 @@ fn a_session_may_begin_in_a_language_that_is_not_kept() {
 }
 
 #[test]
+fn a_compiler_sees_what_earlier_calls_left() {
+    let Some(hotcell) = anyone() else { return };
+    let mut client = serve(&hotcell, &[]);
+    let header = "import os\nos.makedirs('include')\nopen('include/answer.h', 'w').write('#define ANSWER 42')";
+    prints(&mut client, "python", header);
+    let code = "#include <stdio.h>\n#include \"include/answer.h\"\nint main(void) { printf(\"%d\\n\", ANSWER); }";
+    assert_eq!(prints(&mut client, "c", code), "42\n");
+    prints(
+        &mut client,
+        "python",
+        "open('include/answer.h', 'w').write('#define ANSWER 43')",
+    );
+    assert_eq!(
+        prints(&mut client, "c", code),
+        "43\n",
+        "what was built of another header is not run"
+    );
+}
+
+#[test]
 fn files_that_come_with_the_first_call_in_a_language_are_there() {
     let Some(hotcell) = anyone() else { return };
     let mut client = serve(&hotcell, &[]);

@@ -89,6 +89,31 @@ pub fn spawner(server: u32) -> Option<u32> {
     }
 }
 
+/// The live children of a process.
+pub fn children(of: u32) -> Vec<u32> {
+    pids()
+        .filter(|pid| parent(*pid) == Some(of) && !is_zombie(*pid))
+        .collect()
+}
+
+/// Whether a process waits for something, and does nothing.
+pub fn is_asleep(pid: u32) -> bool {
+    stat(pid).is_some_and(|fields| fields.starts_with('S'))
+}
+
+/// What a process calls itself in its first argument.
+pub fn name(pid: u32) -> String {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let first = line.split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(first).into_owned()
+}
+
+/// Whether a process is in another namespace of this kind than we are.
+pub fn is_apart(pid: u32, kind: &str) -> bool {
+    let of = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/{kind}")).ok();
+    of(&pid.to_string()).is_some_and(|it| Some(it) != of("self"))
+}
+
 /// The control groups of a server.
 pub fn groups(server: u32) -> Vec<String> {
     let mut found = Vec::new();
@@ -177,7 +202,8 @@ fn pids() -> impl Iterator<Item = u32> {
 }
 
 fn parent(pid: u32) -> Option<u32> {
-    stat(pid)?.split_ascii_whitespace().nth(1)?.parse().ok()
+    let fields = stat(pid)?;
+    fields.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 /// It holds nothing but its number until its parent looks.

@@ -26,7 +26,7 @@ pub struct Cgroup {
     pub(super) counters: Counters,
     pub(super) before: Mutex<Before>,
     /// What it was limited to last: most runs ask for the same again.
-    limited: Mutex<Option<Limits>>,
+    pub(super) limited: Mutex<Option<Limits>>,
 }
 
 /// The kernel's default, which we leave as it is.

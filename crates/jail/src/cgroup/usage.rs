@@ -11,6 +11,9 @@ use std::time::Duration;
 
 use super::{Cgroup, Mode};
 
+/// The kernel charges by a batch of pages for each processor, so a cell at its limit may lack this much.
+const NEARLY: u64 = 2 << 20;
+
 /// What a cgroup's cell used since [`Cgroup::limit`], and uses now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Usage {
@@ -20,6 +23,8 @@ pub struct Usage {
     /// Processes that the kernel killed because the cell was out of memory, or a
     /// little more: it may count one twice.
     pub oom_kills: u64,
+    /// Processes that it killed because the host was, or a cgroup above: the cell had not reached its own limit.
+    pub host_oom_kills: u64,
     pub tasks_now: u64,
     /// Forks that failed because the cell had all its tasks.
     pub tasks_refused: u64,
@@ -34,6 +39,7 @@ pub(super) struct Before {
     unused: bool,
     memory_peak: u64,
     oom_kills: u64,
+    limit_hits: u64,
     tasks_refused: u64,
     cpu: Duration,
 }
@@ -95,6 +101,9 @@ impl Cgroup {
         let before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
         let counters = &self.counters;
         let now = |directory, file| Counter::open(directory, file).number().unwrap_or(0);
+        // The kernel counts kills of a cell by any of its killers. Without a limit that was met it was not the cell's own.
+        let kills = self.oom_kills().saturating_sub(before.oom_kills);
+        let is_hosts = kills > 0 && !self.is_at_limit(&before);
         Usage {
             memory_now: now(
                 &self.memory,
@@ -105,7 +114,8 @@ impl Cgroup {
                 .peak
                 .number()
                 .filter(|peak| counters.is_settable || *peak > before.memory_peak),
-            oom_kills: self.oom_kills().saturating_sub(before.oom_kills),
+            oom_kills: if is_hosts { 0 } else { kills },
+            host_oom_kills: if is_hosts { kills } else { 0 },
             tasks_now: now(&self.pids, "pids.current"),
             tasks_refused: self.tasks_refused().saturating_sub(before.tasks_refused),
             cpu: self.cpu_time().map(|cpu| cpu.saturating_sub(before.cpu)),
@@ -129,6 +139,7 @@ impl Cgroup {
                 _ => peak.number().unwrap_or(0),
             },
             oom_kills: self.oom_kills(),
+            limit_hits: self.limit_hits(),
             tasks_refused: self.tasks_refused(),
             cpu: self.cpu_time().unwrap_or_default(),
         };
@@ -136,6 +147,24 @@ impl Cgroup {
 
     fn oom_kills(&self) -> u64 {
         self.counters.oom_kills.entry("oom_kill").unwrap_or(0)
+    }
+
+    /// Whether the cell has met its own limit since `before`.
+    fn is_at_limit(&self, before: &Before) -> bool {
+        match self.mode {
+            Mode::V2 => self.limit_hits() > before.limit_hits,
+            // Version 1 does not count it where swap has a limit too, so its peak has to tell.
+            _ => {
+                let limited = self.limited.lock().unwrap_or_else(PoisonError::into_inner);
+                let limit = limited.as_ref().map_or(0, |limits| limits.memory);
+                self.counters.peak.number().unwrap_or(limit) + NEARLY >= limit
+            }
+        }
+    }
+
+    /// How often a charge was refused for the cell's own limit; version 2 alone tells.
+    fn limit_hits(&self) -> u64 {
+        self.counters.oom_kills.entry("oom").unwrap_or(0)
     }
 
     fn tasks_refused(&self) -> u64 {

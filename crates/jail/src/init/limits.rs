@@ -101,7 +101,11 @@ pub fn pin(processors: &[usize]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &chosen)?)
 }
 
-/// Lets no namespace be made inside this user namespace any more.
+/// What one cell may have of the 128 instances that a user has by default, and of the watches.
+const INOTIFY_INSTANCES: &[u8] = b"8";
+const INOTIFY_WATCHES: &[u8] = b"8192";
+
+/// Lets no namespace be made inside this user namespace any more, and bounds what is counted by it.
 ///
 /// The filter refuses them too; this holds even for a program that gets past it.
 pub fn forbid_namespaces(missing: &mut Vec<Missing>) {
@@ -113,6 +117,17 @@ pub fn forbid_namespaces(missing: &mut Vec<Missing>) {
             let flags = OFlags::WRONLY | OFlags::CLOEXEC;
             let setting = rustix::fs::openat(&folder, name, flags, Mode::empty())?;
             rustix::io::write(&setting, b"0")?;
+        }
+        // All cells of a server share what its user may have of these: one is to leave the others theirs. Older kernels cannot count them here.
+        for (name, most) in [
+            ("max_inotify_instances", INOTIFY_INSTANCES),
+            ("max_inotify_watches", INOTIFY_WATCHES),
+        ] {
+            let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+            match rustix::fs::openat(&folder, name, flags, Mode::empty()) {
+                Err(rustix::io::Errno::NOENT) => {}
+                setting => drop(rustix::io::write(&setting?, most)?),
+            }
         }
         Ok(())
     };

@@ -32,6 +32,20 @@ pub struct Order {
     pub slots: Arc<CellSlots>,
 }
 
+impl Order {
+    /// The same without a runtime to pre-start.
+    pub fn without_runtime(&self) -> Self {
+        Self {
+            spec: SpawnerSpec {
+                zygote: None,
+                ..self.spec.clone()
+            },
+            library: None,
+            slots: self.slots.clone(),
+        }
+    }
+}
+
 /// A spawner, by what it is now: it may go on as another process. Ended when dropped.
 pub struct SpawnerProcess(sys::Process);
 

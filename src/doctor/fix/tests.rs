@@ -21,7 +21,7 @@ fn host(settings: &[(&'static str, &str)]) -> Host {
 
 #[test]
 fn the_exact_setting_that_forbids_is_named_and_no_other() {
-    let of = |settings: &[_]| mend(&failed(USER, Errno::PERM), &host(settings));
+    let of = |settings: &[_]| fix(&failed(USER, Errno::PERM), &host(settings));
     assert_eq!(
         of(&[(CLONE, "0"), (APPARMOR, "0"), (MOST[0], "15000")]),
         "As root of the host: `sysctl -w kernel.unprivileged_userns_clone=1` (it is 0)."
@@ -38,13 +38,13 @@ fn the_exact_setting_that_forbids_is_named_and_no_other() {
 fn a_restriction_of_apparmor_is_known_at_a_later_step_too() {
     // It lets the namespace be made and then gives no rights in it.
     let host = host(&[(APPARMOR, "1")]);
-    let later = mend(&failed("mapping ids", Errno::PERM), &host);
-    assert_eq!(later, mend(&failed(USER, Errno::PERM), &host));
+    let later = fix(&failed("mapping ids", Errno::PERM), &host);
+    assert_eq!(later, fix(&failed(USER, Errno::PERM), &host));
 }
 
 #[test]
 fn a_number_of_namespaces_that_is_zero_is_told_from_one_that_is_used_up() {
-    let of = |settings: &[_]| mend(&failed("making namespaces", Errno::NOSPC), &host(settings));
+    let of = |settings: &[_]| fix(&failed("making namespaces", Errno::NOSPC), &host(settings));
     assert_eq!(
         of(&[(MOST[0], "9"), (MOST[2], "0")]),
         "As root of the host: `sysctl -w user.max_pid_namespaces=15000` (it is 0)."
@@ -67,7 +67,7 @@ fn root_without_roots_rights_is_told_to_be_an_ordinary_user() {
         failed("dropping root", Errno::INVAL),
         CellError::Jail(JailError::Talk(Errno::PERM.into())),
     ] {
-        let told = mend(&error, &host);
+        let told = fix(&error, &host);
         assert!(told.contains("as an ordinary user"), "{error}: {told}");
     }
 }
@@ -77,9 +77,9 @@ fn other_failures_keep_the_hint_they_have() {
     let none = host(&[]);
     let error = failed("forking", Errno::AGAIN);
     let own = error.hint().unwrap().words(Surface::CommandLine);
-    assert_eq!(mend(&error, &none), own);
+    assert_eq!(fix(&error, &none), own);
     assert_eq!(
-        mend(&failed(USER, Errno::NOSYS), &none),
+        fix(&failed(USER, Errno::NOSYS), &none),
         "Use a kernel built with CONFIG_USER_NS, CONFIG_PID_NS and CONFIG_NET_NS."
     );
 }

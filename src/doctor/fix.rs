@@ -62,7 +62,7 @@ fn has_all_rights() -> bool {
 }
 
 /// What to change so that a cell can be made.
-pub fn mend(error: &CellError, host: &Host) -> String {
+pub fn fix(error: &CellError, host: &Host) -> String {
     let exact = match error {
         CellError::Jail(JailError::Step { step, source }) => by_error(step, source, host),
         CellError::Jail(JailError::Talk(source)) => by_error("", source, host),

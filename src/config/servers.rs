@@ -1,0 +1,187 @@
+//! `[servers]`: one table for each server, and what is decided for all of them.
+//!
+//! A mistake in one entry is the matter of that server alone: others, and programs that call none, are as before.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::Path;
+
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
+
+use super::discovered::{Discovered, Looking, sources};
+use super::error::Mistake;
+use super::expand::Variables;
+use super::file::Amount;
+use super::rules::{Pattern, Rules};
+use super::server::{Entry, Server, Transport};
+use super::stamp::Stamp;
+use super::tables::amount;
+use super::{Config, FILE};
+use crate::request::{parse_duration, parse_size};
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct ServerTable {
+    command: Option<String>,
+    args: Vec<String>,
+    /// Variables for it beside the few that every program needs.
+    env: BTreeMap<String, String>,
+    /// Variables of hotcell's own environment for it.
+    pass: Vec<String>,
+    cwd: Option<String>,
+    url: Option<String>,
+    headers: BTreeMap<String, String>,
+    /// The variable of hotcell's own environment that has its token.
+    bearer: Option<String>,
+    #[serde(alias = "type")]
+    transport: Option<Spanned<String>>,
+    description: Option<String>,
+    disabled: bool,
+    idle: Option<Spanned<Amount>>,
+    /// Tools, as in `get_*`.
+    allow: Vec<String>,
+    ask: Vec<String>,
+    deny: Vec<String>,
+    /// Of one run.
+    calls: Option<u64>,
+    bytes: Option<Spanned<Amount>>,
+    /// Of one call.
+    timeout: Option<Spanned<Amount>>,
+    /// Tools that MCP clients get as they are.
+    expose: Vec<String>,
+}
+
+/// The servers of a file by their names, and whether those of other programs' files are looked for too.
+#[derive(Debug, Default)]
+pub struct ServersTable {
+    pub servers: Vec<(String, Server)>,
+    pub discover: bool,
+}
+
+impl ServersTable {
+    /// Reads them from the text of a file that is TOML.
+    pub fn read(path: &Path, text: &str) -> Result<Self, Mistake> {
+        let mut read = Self::default();
+        let tables = DeTable::parse(text)?.into_inner();
+        let named = |key: &Spanned<_>| *key.get_ref() == "servers";
+        let table = tables.into_iter().find(|(key, _)| named(key));
+        let Some((_, table)) = table else {
+            return Ok(read);
+        };
+        let entries = match table.get_ref() {
+            DeValue::Table(entries) => entries.clone(),
+            _ => return Err(Mistake::at(&table, "a table was expected")),
+        };
+        for (name, entry) in entries {
+            match (name.get_ref().as_ref(), entry.get_ref()) {
+                ("discover", DeValue::Boolean(discover)) => read.discover = *discover,
+                ("discover", value) if !matches!(value, DeValue::Table(_)) => {
+                    return Err(Mistake::at(&entry, "`true` or `false` was expected"));
+                }
+                (name, _) => {
+                    let name = name.to_owned();
+                    let server = match one(path, entry) {
+                        Ok(Some(server)) => server,
+                        Ok(None) => continue,
+                        Err(mistake) => {
+                            Server::mistaken(mistake.located(path, text).to_string(), path)
+                        }
+                    };
+                    read.servers.push((name, server));
+                }
+            }
+        }
+        read.servers.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(read)
+    }
+}
+
+/// One entry; none if its owner does not want it now.
+fn one(path: &Path, entry: Spanned<DeValue<'_>>) -> Result<Option<Server>, Mistake> {
+    let span = entry.span();
+    let table = ServerTable::deserialize(ValueDeserializer::from(entry))?;
+    if table.disabled {
+        return Ok(None);
+    }
+    let transport = match &table.transport {
+        // It says no more than that there is a command.
+        Some(text) if text.get_ref() == "stdio" => None,
+        Some(text) => {
+            let known = Transport::parse(text.get_ref());
+            Some(known.ok_or_else(|| Mistake::at(text, "`http` or `sse` was expected"))?)
+        }
+        None => None,
+    };
+    let idle = amount(&table.idle, parse_duration)?;
+    let patterns = |list: &[String]| list.iter().map(|it| Pattern::new(it)).collect();
+    let rules = Rules {
+        allow: patterns(&table.allow),
+        ask: patterns(&table.ask),
+        deny: patterns(&table.deny),
+        calls: table.calls,
+        bytes: amount(&table.bytes, parse_size)?,
+        timeout: amount(&table.timeout, parse_duration)?,
+    };
+    let entry = Entry {
+        command: table.command.into_iter().chain(table.args).collect(),
+        folder: table.cwd,
+        env: table.env.into_iter().collect(),
+        pass: table.pass,
+        url: table.url,
+        headers: table.headers.into_iter().collect(),
+        bearer: table.bearer,
+        transport,
+        description: table.description,
+        idle,
+        rules,
+        expose: table.expose,
+    };
+    let own = |name: &str| env::var(name).ok();
+    let variables = Variables {
+        own: &own,
+        bare: false,
+    };
+    let resolved = entry.resolve(path, variables);
+    resolved
+        .map(Some)
+        .map_err(|why| Mistake::at(&Spanned::new(span, ()), why))
+}
+
+impl Config {
+    /// The servers whose tools programs may call: those of this file, and of other programs' files where that is allowed. Reads those.
+    pub fn all_servers(&self) -> Vec<(String, Server)> {
+        let mut all = self.servers.clone();
+        if self.discover {
+            let found = self.discovered();
+            for complaint in &found.complaints {
+                tracing::warn!(complaint, "a file of another program is not read");
+            }
+            all.extend(found.servers);
+        }
+        all
+    }
+
+    /// The servers that other programs have configured, and what is wrong with their files.
+    pub fn discovered(&self) -> Discovered {
+        let own = |name: &str| env::var(name).ok();
+        let allowed = own("MCP_BRIDGE_ALLOW_SELF_SERVER");
+        let looking = Looking {
+            own: &own,
+            program: env::current_exe().ok(),
+            with_ourselves: matches!(allowed.as_deref(), Some("1" | "true" | "yes")),
+        };
+        looking.discover(&self.servers)
+    }
+
+    /// Of the files that say which servers there are.
+    pub fn servers_stamp(&self, folder: Option<&Path>) -> Stamp {
+        let own = folder.map(|folder| folder.join(FILE));
+        let others = match self.discover {
+            true => sources(&|name| env::var(name).ok()),
+            false => Vec::new(),
+        };
+        Stamp::of(own.into_iter().chain(others.into_iter().map(|it| it.path)))
+    }
+}

@@ -1,0 +1,74 @@
+//! Memory that is held for callers: counted in bytes, with one ceiling for the process.
+//!
+//! A request that does not fit is told that the server is busy, and those that are there already go on. What is held goes with the
+//! [`Hold`] on it, so nothing is counted longer than it is there.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What all requests and answers together may have in memory.
+const MOST: u64 = 256 << 20;
+
+/// What one of them has in any case: who asks for little is served while others fill the rest. There are a few hundred at a time.
+const SMALL: u64 = 64 << 10;
+
+static NOW: AtomicU64 = AtomicU64::new(0);
+
+/// Why a request is turned away.
+pub const BUSY: &str = "the server is busy: too much is held for other requests; try again";
+
+/// Some bytes that are held, until it is dropped.
+#[derive(Debug, Default)]
+pub struct Hold(u64);
+
+impl Hold {
+    /// None if there is no room for so many.
+    pub fn of(bytes: usize) -> Option<Self> {
+        let mut hold = Self::default();
+        hold.grow(bytes).then_some(hold)
+    }
+
+    /// Both as one.
+    pub fn and(mut self, mut other: Self) -> Self {
+        self.0 += std::mem::take(&mut other.0);
+        self
+    }
+
+    /// Whether there is room for so many more; then they are held too.
+    pub fn grow(&mut self, bytes: usize) -> bool {
+        let more = bytes as u64;
+        let is_small = self.0 + more <= SMALL;
+        let fits = |now: u64| {
+            let sum = now.checked_add(more);
+            sum.filter(|sum| is_small || *sum <= MOST)
+        };
+        let taken = NOW.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
+        if taken.is_ok() {
+            self.0 += more;
+        }
+        taken.is_ok()
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        NOW.fetch_sub(self.0, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_refused_and_what_goes_makes_room() {
+        // Others count too while the tests run, but never nearly as much.
+        let half = (MOST / 2) as usize;
+        let mut first = Hold::of(half).expect("room");
+        assert!(!first.grow(half + 1));
+        assert!(Hold::of(usize::MAX).is_none());
+        assert!(first.grow(half / 2));
+        assert!(Hold::of(half).is_none());
+        drop(first);
+        assert!(Hold::of(half).is_some());
+    }
+}

@@ -1,0 +1,116 @@
+//! The variables of mcp-server-code-execution-mode, as settings of ours.
+
+use serde_json::{Map, Value};
+
+use crate::request::{parse_count, parse_cpus, parse_duration, parse_size};
+
+/// What the server's owner has set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    pub seconds: u64,
+    pub most_seconds: u64,
+    pub is_toon: bool,
+    /// Limits of each run, as arguments of our own tool.
+    pub limits: Map<String, Value>,
+    /// What its owner should know.
+    pub notes: Vec<String>,
+}
+
+/// Variables that are about containers, of which there are none.
+const CONTAINERS: [&str; 4] = [
+    "MCP_BRIDGE_IMAGE",
+    "MCP_BRIDGE_RUNTIME",
+    "MCP_BRIDGE_CONTAINER_USER",
+    "MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT",
+];
+
+impl Settings {
+    /// Reads the variables; what cannot be read is as if it were not set, and is noted.
+    pub fn read(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let variable = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
+        let mut notes: Vec<String> = CONTAINERS
+            .into_iter()
+            .filter(|name| variable(name).is_some())
+            .map(|name| format!("{name} has no effect: programs run in hotcell's own sandbox"))
+            .collect();
+        let mut seconds = |name: &str, usual: u64| {
+            let Some(text) = variable(name) else {
+                return usual;
+            };
+            match parse_duration(&text) {
+                Ok(time) if time.as_secs() > 0 => time.as_secs(),
+                _ => {
+                    notes.push(format!("{name}: `{}` is no time", text.escape_debug()));
+                    usual
+                }
+            }
+        };
+        let most_seconds = seconds("MCP_BRIDGE_MAX_TIMEOUT", 120);
+        let usual = seconds("MCP_BRIDGE_TIMEOUT", 30).min(most_seconds);
+        let mut limits = Map::from_iter([
+            ("memory".to_owned(), "512m".into()),
+            ("processes".to_owned(), 128.into()),
+        ]);
+        let mut limit = |name: &str, ours: &str, is_good: &dyn Fn(&str) -> bool| {
+            let Some(text) = variable(name) else { return };
+            match is_good(text.trim()) {
+                true => drop(limits.insert(ours.to_owned(), number(text.trim()))),
+                false => notes.push(format!(
+                    "{name}: `{}` is not understood",
+                    text.escape_debug()
+                )),
+            }
+        };
+        limit("MCP_BRIDGE_MEMORY", "memory", &|it| parse_size(it).is_ok());
+        limit("MCP_BRIDGE_PIDS", "processes", &|it| {
+            parse_count(it).is_ok()
+        });
+        limit("MCP_BRIDGE_CPUS", "cpus", &|it| parse_cpus(it).is_ok());
+        let mode = variable("MCP_BRIDGE_OUTPUT_MODE").unwrap_or_default();
+        Self {
+            seconds: usual,
+            most_seconds,
+            is_toon: mode.trim().eq_ignore_ascii_case("toon"),
+            limits,
+            notes,
+        }
+    }
+}
+
+fn number(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| text.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)]) -> Settings {
+        let variable = |name: &str| {
+            let found = pairs.iter().find(|it| it.0 == name);
+            found.map(|it| it.1.to_owned())
+        };
+        Settings::read(variable)
+    }
+
+    #[test]
+    fn times_have_units_and_what_is_not_understood_is_said() {
+        assert_eq!((read(&[]).seconds, read(&[]).most_seconds), (30, 120));
+        let settings = read(&[
+            ("MCP_BRIDGE_TIMEOUT", "60s"),
+            ("MCP_BRIDGE_MAX_TIMEOUT", "2m"),
+            ("MCP_BRIDGE_MEMORY", "1g"),
+            ("MCP_BRIDGE_PIDS", "many"),
+            ("MCP_BRIDGE_CPUS", "1.5"),
+            ("MCP_BRIDGE_RUNTIME", "podman"),
+            ("MCP_BRIDGE_OUTPUT_MODE", "TOON"),
+        ]);
+        assert_eq!((settings.seconds, settings.most_seconds), (60, 120));
+        assert!(settings.is_toon && !read(&[]).is_toon);
+        assert_eq!(settings.limits["memory"], "1g");
+        assert_eq!(settings.limits["processes"], 128);
+        assert_eq!(settings.limits["cpus"], 1.5);
+        assert_eq!(settings.notes.len(), 2, "{:?}", settings.notes);
+        assert_eq!(read(&[("MCP_BRIDGE_TIMEOUT", "900")]).seconds, 120);
+    }
+}

@@ -1,0 +1,218 @@
+//! When a server runs: from when it is first called until nobody has called it for a while, and again if it has ended.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Notify, watch};
+
+use super::backoff::Failures;
+use super::http::LOGIN;
+use super::launch::ServerStderr;
+use super::link::{self, Link, Upstream};
+use super::scrub::scrub_tools;
+use super::storage::Memory;
+use super::{CallError, Tool};
+use crate::config::Server;
+
+/// One server of the configuration, and whether it runs.
+pub struct Lifecycle {
+    pub server: Server,
+    pub name: String,
+    pub stderr: ServerStderr,
+    /// Told when the tools may have changed.
+    pub news: Arc<Notify>,
+    pub memory: Option<Memory>,
+    pub known: Mutex<Arc<Vec<Tool>>>,
+    /// Whether the tools were asked for by this process.
+    asked: AtomicBool,
+    phase: Mutex<Phase>,
+    failures: Mutex<Failures>,
+}
+
+enum Phase {
+    Closed,
+    /// Being opened by a task of its own: whoever wanted it first may be gone before it is.
+    Opening(watch::Receiver<Option<Result<(), String>>>),
+    Open {
+        link: Link,
+        since: Instant,
+        used: Instant,
+    },
+}
+
+impl Lifecycle {
+    pub fn new(
+        name: String,
+        server: Server,
+        stderr: ServerStderr,
+        news: Arc<Notify>,
+        memory: Option<Memory>,
+    ) -> Self {
+        let known = memory.as_ref().and_then(|it| it.tools.read());
+        Self {
+            server,
+            name,
+            stderr,
+            news,
+            memory,
+            known: Mutex::new(Arc::new(known.unwrap_or_default())),
+            asked: AtomicBool::new(false),
+            phase: Mutex::new(Phase::Closed),
+            failures: Mutex::default(),
+        }
+    }
+
+    /// Whether the tools are known well enough that nobody has to start it to learn them.
+    pub fn is_known(&self) -> bool {
+        let is_stored = || self.memory.as_ref().is_some_and(|it| it.tools.is_fresh());
+        self.asked.load(Ordering::Relaxed) || is_stored()
+    }
+
+    /// Whether it has said that its tools are others now.
+    pub fn is_stale(&self) -> bool {
+        match &*lock(&self.phase) {
+            Phase::Open { link, .. } => link.is_stale(),
+            _ => false,
+        }
+    }
+
+    /// The connection, opened at need. Whoever comes meanwhile waits for the same, and nobody's leaving ends it.
+    pub async fn link(self: &Arc<Self>) -> Result<Link, CallError> {
+        loop {
+            let mut opening = {
+                let mut phase = lock(&self.phase);
+                match &mut *phase {
+                    Phase::Open { link, used, .. } if !link.is_over() => {
+                        *used = Instant::now();
+                        return Ok(link.clone());
+                    }
+                    Phase::Opening(opening) if opening.has_changed().is_ok() => opening.clone(),
+                    ended => {
+                        if let Phase::Open { since, .. } = ended {
+                            lock(&self.failures).ended(since.elapsed());
+                        }
+                        *ended = Phase::Closed;
+                        lock(&self.failures)
+                            .check()
+                            .map_err(CallError::Unavailable)?;
+                        let opening = self.start();
+                        *ended = Phase::Opening(opening.clone());
+                        opening
+                    }
+                }
+            };
+            let opened = opening.wait_for(Option::is_some).await;
+            match opened.as_deref() {
+                Ok(Some(Err(why))) => return Err(CallError::Unavailable(why.clone())),
+                Ok(_) => {}
+                Err(_) => return Err(CallError::Unavailable("it was not opened".to_owned())),
+            }
+        }
+    }
+
+    /// Asks for the tools again, if the server has said that they are others.
+    pub async fn refresh(&self, link: &dyn Upstream) {
+        if link.take_stale()
+            && let Ok(tools) = link.tools().await
+        {
+            self.learn(tools);
+        }
+    }
+
+    fn start(self: &Arc<Self>) -> watch::Receiver<Option<Result<(), String>>> {
+        let (tell, opening) = watch::channel(None);
+        let this = self.clone();
+        tokio::spawn(async move {
+            let tokens = this.memory.as_ref().and_then(|it| it.tokens.as_ref());
+            let opened = link::open(&this.server, this.stderr, tokens, &this.news).await;
+            let opened = match opened {
+                Ok((link, tools)) => {
+                    tracing::info!(
+                        server = this.name,
+                        tools = tools.len(),
+                        "upstream server started"
+                    );
+                    this.learn(tools);
+                    this.opened(link);
+                    Ok(())
+                }
+                Err(why) => {
+                    // Not why: that may be the server's own words.
+                    tracing::warn!(server = this.name, "upstream server does not start");
+                    let why = match why == LOGIN {
+                        true => format!("{why} (`hotcell servers login {}`)", this.name),
+                        false => why,
+                    };
+                    let why = super::scrub::line(&why, &this.server.secrets);
+                    lock(&this.failures).failed(why.clone());
+                    *lock(&this.phase) = Phase::Closed;
+                    Err(why)
+                }
+            };
+            let _ = tell.send(Some(opened));
+        });
+        opening
+    }
+
+    fn opened(self: &Arc<Self>, link: Link) {
+        lock(&self.failures).began();
+        tokio::spawn(close_when_idle(Arc::downgrade(self), Arc::downgrade(&link)));
+        let now = Instant::now();
+        *lock(&self.phase) = Phase::Open {
+            link,
+            since: now,
+            used: now,
+        };
+    }
+
+    fn learn(&self, mut tools: Vec<Tool>) {
+        scrub_tools(&mut tools, &self.server.secrets);
+        self.asked.store(true, Ordering::Relaxed);
+        let tools = Arc::new(tools);
+        let before = std::mem::replace(&mut *lock(&self.known), tools.clone());
+        if before != tools {
+            self.news.notify_one();
+        }
+        if let Some(memory) = self.memory.clone() {
+            // What cannot be written is asked for again next time.
+            tokio::task::spawn_blocking(move || memory.tools.write(&tools));
+        }
+    }
+
+    /// Ends it if nobody has used it for long enough; else, when to look again.
+    fn close_if_idle(&self, link: &Weak<dyn Upstream>) -> Option<Duration> {
+        let mut phase = lock(&self.phase);
+        let Phase::Open {
+            link: open, used, ..
+        } = &mut *phase
+        else {
+            return None;
+        };
+        if !std::ptr::addr_eq(Arc::as_ptr(open), link.as_ptr()) || open.is_over() {
+            return None;
+        }
+        if Arc::strong_count(open) > 1 {
+            *used = Instant::now();
+        }
+        let left = self.server.idle.saturating_sub(used.elapsed());
+        if !left.is_zero() {
+            return Some(left);
+        }
+        let closed = std::mem::replace(&mut *phase, Phase::Closed);
+        drop(phase);
+        drop(closed);
+        tracing::info!(server = self.name, "upstream server closed");
+        None
+    }
+}
+
+async fn close_when_idle(lifecycle: Weak<Lifecycle>, link: Weak<dyn Upstream>) {
+    while let Some(left) = lifecycle.upgrade().and_then(|it| it.close_if_idle(&link)) {
+        tokio::time::sleep(left).await;
+    }
+}
+
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,101 @@
+//! An open connection to a server, whatever carries it; and how one is opened.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use super::connection::Connection;
+use super::http::HttpConnection;
+use super::launch::ServerStderr;
+use super::tokens::Tokens;
+use super::{Arguments, CallError, Tool, sse};
+use crate::config::{Reach, Remote, Server, Transport};
+use crate::secret::Hidden;
+
+/// How long a server may take until it has told its tools. Some are downloaded first.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Tools of one server.
+pub const MOST_TOOLS: usize = 20_000;
+/// Pages of a list of tools.
+pub const MOST_PAGES: usize = 200;
+
+/// An open connection to a server. Dropping it ends the connection, and the server if we have started it.
+pub trait Upstream: Send + Sync {
+    /// Whether there will be no more answers.
+    fn is_over(&self) -> bool;
+
+    /// Whether its tools must be asked for again.
+    fn is_stale(&self) -> bool;
+
+    /// The same, once.
+    fn take_stale(&self) -> bool;
+
+    fn tools(&self) -> Pending<'_, Result<Vec<Tool>, String>>;
+
+    /// Calls a tool; its whole result. Dropping the future takes the call back.
+    fn call<'a>(&'a self, tool: &'a str, arguments: &'a Arguments) -> Answered<'a>;
+
+    /// Asks for something that is no tool.
+    fn request<'a>(&'a self, method: &'a str, params: &'a Value) -> Answered<'a>;
+
+    /// What must not come back from it, beside what the configuration says.
+    fn secrets(&self) -> Vec<Hidden> {
+        Vec::new()
+    }
+}
+
+pub type Link = Arc<dyn Upstream>;
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type Answered<'a> = Pending<'a, Result<Value, CallError>>;
+
+/// Reaches a server and asks for its tools. `news` is told when they have changed.
+pub async fn open(
+    server: &Server,
+    stderr: ServerStderr,
+    tokens: Option<&Tokens>,
+    news: &Arc<Notify>,
+) -> Result<(Link, Vec<Tool>), String> {
+    let reach = async {
+        let link = match &server.reach {
+            Reach::Mistake(_) => return Err("its entry has a mistake".to_owned()),
+            Reach::Program(program) => {
+                let connection = Connection::start(program, stderr, news.clone()).await?;
+                Arc::new(connection) as Link
+            }
+            Reach::Remote(remote) => reach(remote, tokens, news).await?,
+        };
+        let tools = link.tools().await?;
+        Ok((link, tools))
+    };
+    match timeout(PATIENCE, reach).await {
+        Ok(opened) => opened,
+        Err(_) => Err(format!("it did not answer in {} s", PATIENCE.as_secs())),
+    }
+}
+
+async fn reach(
+    remote: &Remote,
+    tokens: Option<&Tokens>,
+    news: &Arc<Notify>,
+) -> Result<Link, String> {
+    let older = async || {
+        let opened = sse::open(remote, news.clone()).await;
+        opened.map(|connection| Arc::new(connection) as Link)
+    };
+    if remote.transport == Some(Transport::Sse) {
+        return older().await;
+    }
+    match HttpConnection::open(remote, tokens, news.clone()).await {
+        Ok(connection) => Ok(Arc::new(connection)),
+        // What an older server says to a POST there.
+        Err(refused) if refused.may_be_older && remote.transport.is_none() => {
+            older().await.map_err(|_| refused.why)
+        }
+        Err(refused) => Err(refused.why),
+    }
+}

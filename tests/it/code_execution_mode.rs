@@ -1,0 +1,256 @@
+//! `serve --as code-execution-mode`: what clients of mcp-server-code-execution-mode rely on, and what was wrong with it and must be right here.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::raw::Stdio;
+use crate::support::has;
+
+const MODE: [&str; 2] = ["--as", "code-execution-mode"];
+
+/// A server with these variables, and the servers `studio` and `other`.
+fn open(variables: &[(&str, &str)]) -> Stdio {
+    Stdio::open_as(&MODE, |command, home| {
+        let script = home.join("studio.py");
+        fs::write(&script, include_str!("../servers/studio.py")).expect("a script");
+        let folder = home.join(".config/hotcell");
+        fs::create_dir_all(&folder).expect("a folder");
+        let entry = |name| format!("[servers.{name}]\ncommand = 'python3'\nargs = [{script:?}]\n");
+        fs::write(
+            folder.join("config.toml"),
+            entry("studio") + &entry("other"),
+        )
+        .expect("it");
+        command.envs(variables.iter().copied());
+    })
+}
+
+fn python(client: &mut Stdio, code: &str) -> Value {
+    client.call("run_python", json!({ "code": code }))
+}
+
+fn text(result: &Value) -> &str {
+    result["content"][0]["text"].as_str().expect("a text block")
+}
+
+#[test]
+fn c1_c12_the_tool_its_limits_and_its_messages() {
+    if !has("python3") {
+        return;
+    }
+    let mut client = open(&[
+        ("MCP_BRIDGE_MAX_TIMEOUT", "3s"),
+        ("MCP_BRIDGE_TIMEOUT", "2"),
+    ]);
+    let listed = client.request("tools/list", json!({}));
+    let tool = &listed["result"]["tools"][0];
+    assert_eq!(tool["name"], "run_python");
+    let timeout = &tool["inputSchema"]["properties"]["timeout"];
+    assert_eq!(
+        (
+            &timeout["maximum"],
+            &timeout["default"],
+            &timeout["minimum"]
+        ),
+        (&json!(3), &json!(2), &json!(1))
+    );
+    let mut call = |arguments: Value| client.call("run_python", arguments);
+    for (arguments, status, message) in [
+        (json!({}), "validation_error", "Missing 'code' argument"),
+        (
+            json!({ "code": " \n" }),
+            "validation_error",
+            "Missing 'code' argument",
+        ),
+        (
+            json!({ "code": "1", "servers": "studio" }),
+            "validation_error",
+            "'servers' must be a list",
+        ),
+        (
+            json!({ "code": "1", "timeout": "soon" }),
+            "validation_error",
+            "'timeout' must be an integer",
+        ),
+        (
+            json!({ "code": "1", "servers": ["nobody"] }),
+            "error",
+            "Unknown MCP server: nobody",
+        ),
+    ] {
+        let result = call(arguments);
+        assert_eq!(result["structuredContent"]["status"], status, "{result}");
+        assert_eq!(text(&result), format!("status: {status}\nerror: {message}"));
+        assert_eq!(result["isError"], true);
+    }
+    // Out of range is clamped.
+    let late = json!({ "code": "import time\nprint('begun', flush=True)\ntime.sleep(60)", "timeout": 9999 });
+    let result = call(late);
+    assert_eq!(
+        text(&result),
+        "status: timeout\nbegun\nerror: Execution timed out after 3s"
+    );
+    let structured = &result["structuredContent"];
+    assert_eq!(structured["status"], "timeout");
+    assert_eq!(structured["timeoutSeconds"], 3);
+    assert_eq!(structured["stdout"], json!(["begun"]));
+    let failed = call(json!({ "code": "import sys\nprint('x')\nsys.exit(3)" }));
+    assert_eq!(
+        text(&failed),
+        "status: error\nexit: 3\nx\nerror: Sandbox exited with code 3"
+    );
+    assert_eq!(failed["structuredContent"]["exitCode"], 3);
+    let silent = call(json!({ "code": "x = 1" }));
+    assert_eq!(text(&silent), "Success (no output)");
+    assert_eq!(
+        silent["structuredContent"],
+        json!({ "timeoutSeconds": 2, "summary": "Success (no output)" })
+    );
+    assert_eq!(silent["isError"], false);
+}
+
+#[test]
+fn c10_the_same_as_toon() {
+    if !has("python3") {
+        return;
+    }
+    let mut client = open(&[
+        ("MCP_BRIDGE_OUTPUT_MODE", "toon"),
+        ("MCP_BRIDGE_LOG_LEVEL", "DEBUG"),
+        ("MCP_BRIDGE_IMAGE", "python:3.14-slim"),
+    ]);
+    let result = python(&mut client, "print('a')\nprint()\nprint('b, c')");
+    assert_eq!(
+        text(&result),
+        "```toon\nstdout[3]: a,\"\",\"b, c\"\ntimeoutSeconds: 30\nstatus: success\n```"
+    );
+    let bad = client.call("run_python", json!({}));
+    assert_eq!(
+        text(&bad),
+        "```toon\nstatus: validation_error\nerror: Missing 'code' argument\nsummary: Missing 'code' argument\n```"
+    );
+    let log = client.server.log();
+    assert!(log.contains("MCP_BRIDGE_IMAGE has no effect"), "{log}");
+    assert!(log.contains("DEBUG hotcell"), "{log}");
+}
+
+#[test]
+fn c13_the_capabilities_are_a_resource() {
+    let mut client = open(&[]);
+    let uri = "resource://mcp-server-code-execution-mode/capabilities";
+    let listed = client.request("resources/list", json!({}))["result"]["resources"].clone();
+    let own = listed.as_array().expect("a list").iter();
+    let own = own.filter(|it| it["uri"] == uri).collect::<Vec<_>>();
+    assert_eq!(own[0]["name"], "code-execution-capabilities");
+    assert_eq!(own[0]["mimeType"], "text/markdown");
+    let read = client.request("resources/read", json!({ "uri": uri }));
+    let contents = &read["result"]["contents"][0];
+    assert_eq!(contents["mimeType"], "text/markdown");
+    assert!(contents["text"].to_string().contains("search_tool_docs"));
+    let unknown = client.request("resources/read", json!({ "uri": "resource://x" }));
+    assert_eq!(unknown["error"]["code"], -32602);
+}
+
+#[test]
+fn c8_servers_is_a_list_of_those_that_may_be_called() {
+    if !has("python3") {
+        return;
+    }
+    let mut client = open(&[]);
+    let code = "print(await runtime.list_servers(), runtime.discovered_servers())\n\
+        print((await runtime.call_tool('studio', 'say', {'text': 'x'}))['content'][0]['text'])\n\
+        try:\n    await runtime.call_tool('other', 'say', {'text': 'x'})\nexcept RuntimeError as error:\n    print(error)";
+    let narrow = client.call(
+        "run_python",
+        json!({ "code": code, "servers": ["studio", "studio"] }),
+    );
+    assert_eq!(
+        text(&narrow),
+        "('studio',) ('other', 'studio')\nx\nServer 'other' is not available\n"
+    );
+    assert_eq!(narrow["structuredContent"]["servers"], json!(["studio"]));
+    // Control: without the list all of them may be.
+    let all = python(&mut client, code);
+    assert_eq!(text(&all), "('other', 'studio') ('other', 'studio')\nx\n");
+}
+
+#[test]
+fn t_c2_to_t_c14_what_was_wrong_there_is_right_here() {
+    if !has("python3") {
+        return;
+    }
+    let mut client = open(&[]);
+    for (what, code, expected) in [
+        (
+            "T-C3: a result of 10 MB",
+            "value = studio.fill(bytes=10_000_000)\nprint(len(value))",
+            "10000000\n",
+        ),
+        (
+            "T-C4: calls overlap",
+            "import asyncio, time\nstudio.say(text='up')\nbegin = time.monotonic()\nasync def main():\n    await asyncio.gather(*[studio.sleep(seconds=0.5) for _ in range(3)])\nasyncio.run(main())\nprint(time.monotonic() - begin < 1.4)",
+            "True\n",
+        ),
+        (
+            "the names in the environment",
+            "import json, os\nprint(json.loads(os.environ['MCP_AVAILABLE_SERVERS']), os.environ['MCP_DISCOVERED_SERVERS'])",
+            "['other', 'studio'] [\"other\",\"studio\"]\n",
+        ),
+        (
+            "T-C5: runtime is predefined",
+            "print(runtime.discovered_servers())",
+            "('other', 'studio')\n",
+        ),
+        (
+            "T-C6: search finds tools of every server",
+            "print(sorted({it['server'] for it in await runtime.search_tool_docs('draw picture')}))",
+            "['other', 'studio']\n",
+        ),
+        (
+            "T-C8: every line is there",
+            "print('a'); print(); print('()'); print('b')",
+            "a\n\n()\nb\n",
+        ),
+        (
+            "T-C9: a failed tool raises",
+            "try:\n    await mcp_studio.refuse()\nexcept runtime.MCPError as error:\n    print(error, (await runtime.call_tool('studio', 'refuse'))['isError'])",
+            "studio.refuse: no paper True\n",
+        ),
+        (
+            "T-C10: positional arguments",
+            "try:\n    await mcp_studio.add(1)\nexcept TypeError as error:\n    print('add({first:number' in str(error), (await mcp_studio.add({'first': 1}))['structuredContent'])",
+            "True {'sum': 2}\n",
+        ),
+        (
+            "T-C11: asyncio.run",
+            "import asyncio\nasync def main():\n    return 5\nprint(asyncio.run(main()))",
+            "5\n",
+        ),
+        (
+            "T-C12: stdin is no protocol",
+            "import sys\nprint(repr(sys.stdin.read()), studio.say(text='after'))",
+            "'' after\n",
+        ),
+        (
+            "T-C13: real streams and modules",
+            "import sys, subprocess, pickle\nclass C:\n    pass\nprint(type(pickle.loads(pickle.dumps(C()))).__name__, flush=True)\nsys.stdout.buffer.write(b'raw\\n')\nsys.stdout.flush()\nsubprocess.run(['echo', 'hi'])",
+            "C\nraw\nhi\n",
+        ),
+        ("T-C14: the last expression", "1 + 1", "value: 2"),
+    ] {
+        let result = python(&mut client, code);
+        assert_eq!(text(&result), expected, "{what}: {result}");
+    }
+    // T-C2: a long line is cut for the reader, and all of it is kept.
+    let long = python(&mut client, "print('x' * 70_000)");
+    let link = &long["content"][1];
+    assert_eq!(
+        (&link["type"], &link["size"]),
+        (&json!("resource_link"), &json!(70_001)),
+        "{link}"
+    );
+    assert_eq!(long["isError"], false);
+    let line = python(&mut client, "print('x' * 5_000_000)");
+    assert_eq!(line["content"][1]["size"], 5_000_001);
+}

@@ -1,0 +1,185 @@
+//! What a server holds for its callers is bounded in bytes: whoever comes when there is no room is told that it is busy, the others are
+//! served, and what is let go of makes room. SECURITY.md has the table of these bounds.
+
+use std::fs;
+use std::io::Write;
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+
+use crate::raw::http::{Answer, Http, request};
+use crate::raw::{PATIENCE, Stdio, wait_until};
+
+const POST: &str = "POST /mcp HTTP/1.1";
+/// What the server may hold for all requests and answers, and what goes with it, in KiB.
+const CEILING: u64 = (256 + 96) << 10;
+
+fn over_http() -> Http {
+    Http::start_as(&["--http", "127.0.0.1:0"], |_, _| {})
+}
+
+/// Has a program print so many bytes, and says where they are kept.
+fn printed(run: impl FnOnce(Value) -> Value, bytes: usize) -> String {
+    let code = format!("print('x' * {})", bytes - 1);
+    let result = run(json!({ "code": code, "language": "python", "timeout": 60 }));
+    let id = result["_meta"]["dev.hotcell/run"]["id"].as_str();
+    format!("run://{}/stdout", id.expect("the run's id"))
+}
+
+#[test]
+fn bodies_that_are_never_finished_do_not_fill_the_memory() {
+    let server = over_http();
+    server.serves();
+    let before = server.server.memory("VmRSS");
+    let usual = server.usual().join("\r\n");
+    let head = format!("{POST}\r\n{usual}\r\nContent-Length: {}\r\n\r\n", 8 << 20);
+    let piece = vec![b' '; 7 << 20];
+    let mut open: Vec<TcpStream> = Vec::new();
+    for _ in 0..60 {
+        let mut stream = server.connect();
+        // One that is refused is closed before it has sent all.
+        let _ = stream.write_all(head.as_bytes());
+        let _ = stream.write_all(&piece);
+        open.push(stream);
+    }
+    let grown = server.server.memory("VmHWM").saturating_sub(before);
+    assert!(grown < CEILING, "{grown} KiB more");
+    // A small request is served all the while, and a large one is told why not.
+    server.serves();
+    let large = json!({ "jsonrpc": "2.0", "id": 7, "method": "ping", "params": { "x": "y".repeat(6 << 20) } });
+    let refused = server.post(&large);
+    assert_eq!(refused.status, 503, "{}", refused.text());
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert!(refused.text().contains("busy"), "{}", refused.text());
+    // Control: when they are gone it is served too.
+    drop(open);
+    let served = || server.post(&large).status == 200;
+    assert!(wait_until(PATIENCE, served).is_some());
+}
+
+#[test]
+fn answers_that_nobody_reads_do_not_fill_the_memory() {
+    let server = over_http();
+    let uri = printed(|arguments| server.call("run", arguments), 16 << 20);
+    let before = server.server.memory("VmRSS");
+    let read =
+        json!({ "jsonrpc": "2.0", "id": 7, "method": "resources/read", "params": { "uri": uri } });
+    let asked = request(POST, &server.usual(), read.to_string().as_bytes());
+    let open: Vec<TcpStream> = (0..50)
+        .map(|_| {
+            let mut stream = server.connect();
+            stream.write_all(&asked).expect("a request");
+            stream
+        })
+        .collect();
+    // All have been looked at when the last is answered, in whatever way.
+    server.serves();
+    let is_settled = || {
+        let [first, second] = [0, 1].map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(500));
+            server.server.memory("VmRSS")
+        });
+        first.abs_diff(second) < 1 << 10
+    };
+    assert!(wait_until(PATIENCE, is_settled).is_some());
+    let grown = server.server.memory("VmRSS").saturating_sub(before);
+    // What is being written is there twice for a moment.
+    assert!(grown < 2 * CEILING, "{grown} KiB more");
+    server.serves();
+    let mut answers: Vec<Answer> = Vec::new();
+    for mut stream in open {
+        answers.push(Answer::read(&mut stream));
+    }
+    let count = |has: fn(&Value) -> bool| {
+        let messages = answers.iter().map(Answer::message);
+        messages.filter(has).count()
+    };
+    let whole = count(|it| it["result"].is_object());
+    let busy = count(|it| it["error"]["code"] == -32000 && it["id"] == 7);
+    assert_eq!(whole + busy, 50);
+    assert!(whole >= 4 && busy >= 10, "{whole} whole, {busy} busy");
+    // Control: with nobody else it is had.
+    let served = || server.post(&read).status == 200;
+    assert!(wait_until(PATIENCE, served).is_some());
+}
+
+#[test]
+fn one_kept_output_is_held_once_however_often_it_is_mentioned() {
+    let mut client = Stdio::open(&[]);
+    let uri = printed(|arguments| client.call("run", arguments), 20 << 20);
+    let before = client.server.memory("VmRSS");
+    let files: serde_json::Map<String, Value> = (0..20)
+        .map(|at| (format!("f{at}"), json!({ "uri": uri })))
+        .collect();
+    let code = "import os; print(sum(os.path.getsize(it) for it in os.listdir('.') if it[0] == 'f'), open('f7').read(3))";
+    let record = client.run(json!({
+        "code": code, "language": "python", "files": files, "memory": "1g", "timeout": 60,
+    }));
+    assert_eq!(
+        record["stdout"],
+        format!("{} xxx\n", 20 * (20 << 20)),
+        "{record}"
+    );
+    let grown = client.server.memory("VmHWM").saturating_sub(before);
+    assert!(grown < 100 << 10, "{grown} KiB more for 400 MiB of files");
+}
+
+#[test]
+fn kept_outputs_take_neither_descriptors_nor_memory() {
+    // Records that are not written yet have a bound of their own.
+    let mut client = Stdio::open(&["--no-record"]);
+    // Files that no path leads to, other than those in memory, which are not for outputs.
+    let open = |client: &Stdio| {
+        let folder = format!("/proc/{}/fd", client.server.child.id());
+        let all = fs::read_dir(folder).expect("its descriptors").flatten();
+        let names = all.filter_map(|it| fs::read_link(it.path()).ok());
+        let nameless = |name: &std::path::PathBuf| {
+            let name = name.to_string_lossy();
+            name.ends_with(" (deleted)") && !name.starts_with("/memfd:")
+        };
+        names.filter(nameless).count()
+    };
+    let first = printed(|arguments| client.call("run", arguments), 2 << 20);
+    assert_eq!(open(&client), 1, "the control: it is in a file");
+    let memory = client.server.memory("VmRSS");
+    for size in [200 << 10, 2 << 20] {
+        for _ in 0..60 {
+            printed(|arguments| client.call("run", arguments), size);
+        }
+    }
+    assert_eq!(open(&client), 1, "all 121 outputs are in one");
+    let grown = client.server.memory("VmRSS").saturating_sub(memory);
+    assert!(grown < 48 << 10, "{grown} KiB more for 130 MiB of outputs");
+    // Control: they are there.
+    let range = format!("{first}?offset=1000000&length=10");
+    let piece = client.request("resources/read", json!({ "uri": range }));
+    assert_eq!(
+        piece["result"]["contents"][0]["text"],
+        "x".repeat(10),
+        "{piece}"
+    );
+}
+
+#[test]
+fn a_line_that_is_too_long_is_answered_under_its_id() {
+    let mut client = Stdio::open(&[]);
+    let long = "y".repeat(17 << 20);
+    for line in [
+        format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":\"first\",\"method\":\"ping\",\"params\":{{\"id\":1,\"x\":\"{long}\"}}}}\n"
+        ),
+        format!(
+            "{{\"jsonrpc\":\"2.0\",\"method\":\"ping\",\"params\":{{\"id\":1,\"x\":\"{long}\"}},\"id\":\"last\"}}\n"
+        ),
+    ] {
+        client.write(line.as_bytes());
+        let id = if line.contains("\"first\"") {
+            "first"
+        } else {
+            "last"
+        };
+        let answer = client.answer(&json!(id));
+        assert_eq!(answer["error"]["code"], -32600, "{answer}");
+    }
+    client.ping();
+}

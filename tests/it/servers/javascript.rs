@@ -1,0 +1,138 @@
+//! What JavaScript and TypeScript programs have of upstream servers, in pre-started sandboxes too.
+
+use serde_json::json;
+
+use super::{data, run, serve, structured, studio};
+use crate::support::{Hotcell, PATIENCE, eventually, everyone, has};
+
+fn prepared() -> Option<Hotcell> {
+    let hotcell = everyone().pop()?;
+    studio(&hotcell);
+    Some(hotcell)
+}
+
+/// The runtimes that are here.
+fn ways(hotcell: &Hotcell) -> Vec<&'static str> {
+    let mut ways = vec!["javascript@embedded", "typescript@embedded"];
+    if has("node") {
+        ways.push("javascript@node");
+    }
+    // It is in the home of whoever tests.
+    if !data().is_empty() && hotcell.uid == rustix::process::getuid().as_raw() {
+        ways.push("javascript@deno");
+        ways.push("typescript@deno");
+    }
+    ways
+}
+
+const VALUES: &str = r#"
+(async () => {
+    const [picture] = await studio.draw();
+    console.log(picture.mime, picture.size, (await picture.bytes()).length, await picture.save('a.png'));
+    const [first, image, sound, note, blob, link] = await studio.allKinds();
+    console.log(first, image.kind, sound.mime, await note.text(), (await blob.bytes()).length, await link.text());
+    console.log(JSON.stringify(await studio.say({ text: '{"a": 1}' })), await studio.say({ text: '[1' }), (await studio.add({ first: 1 })).sum);
+    console.log((await mcp.resources('studio')).length, (await mcp.read('studio', 'studio://one'))[0]);
+    console.log((await mcp.prompt('studio', 'greet', { who: 'me' })).messages[0].content.text, (await mcp.callRaw('studio.refuse')).isError);
+    console.log((await mcp.search('adds numbers'))[0].name, (await mcp.help('studio.add')).split('\n')[0]);
+    console.log((await mcp.types('studio')).includes('add(args: {first:number, second?:number}): Promise<{sum?:number}>;'));
+    for (const bad of [() => studio.refuse(), () => studio.add(1), () => studio.nothing()]) {
+        await bad().catch((error) => console.log(error.name, error.kind, JSON.stringify(error.details ?? null), error.message.split(';')[0]));
+    }
+    const begin = Date.now();
+    await Promise.all([0, 1, 2].map(() => studio.sleep({ seconds: 0.5 })));
+    // One after the other they would take 1500.
+    console.log(Date.now() - begin < 1400, (await studio.fill({ bytes: 1000000 })).length);
+})();
+"#;
+
+const SAYS: [&str; 11] = [
+    "image/png 70 70 a.png",
+    "first image audio/wav a note 3 what is at studio://large",
+    r#"{"a":1} [1 2"#,
+    "2 what is at studio://one",
+    "Greet me true",
+    "add studio.add({first:number, second?:number}) → {sum?:number}",
+    "true",
+    r#"ToolError tool {"code":7} studio.refuse: no paper"#,
+    "TypeError undefined null studio.add takes its arguments as one object: studio.add({first:number, second?:number}) → {sum?:number}",
+    "ToolError unknown_tool null studio.nothing: unknown tool",
+    "true 1000000",
+];
+
+#[test]
+fn values_handles_and_errors_are_the_same_in_every_runtime() {
+    let Some(hotcell) = prepared() else { return };
+    for language in ways(&hotcell) {
+        let result = run(&hotcell, &["-l", language, "-c", VALUES]);
+        let said: Vec<&str> = result["stdout"]
+            .as_str()
+            .unwrap_or_default()
+            .lines()
+            .collect();
+        assert_eq!(said, SAYS, "{language}: {result}");
+        assert_eq!(result["stderr"], "", "{language}");
+    }
+}
+
+#[test]
+fn servers_can_be_imported_and_nothing_is_installed_for_that() {
+    let Some(hotcell) = prepared() else { return };
+    let module = "import mcp, { studio, call, ToolError } from 'mcp';\nconsole.log(await studio.say({ text: 'module' }), await call('my_studio.say', { text: 'by name' }), mcp.ToolError === ToolError);";
+    let common = "const { studio } = require(\"mcp\");\nstudio.say({ text: 'required' }).then((it) => console.log(it));";
+    for language in [
+        "javascript@embedded",
+        "typescript@embedded",
+        "javascript@node",
+    ] {
+        if language.ends_with("node") && !has("node") {
+            continue;
+        }
+        let result = run(&hotcell, &["-l", language, "-c", module]);
+        assert_eq!(
+            result["stdout"], "module by name true\n",
+            "{language}: {result}"
+        );
+        assert!(result["artifacts"].is_null(), "{language}: {result}");
+        let result = run(&hotcell, &["-l", language, "-c", common]);
+        assert_eq!(result["stdout"], "required\n", "{language}: {result}");
+    }
+}
+
+#[test]
+fn a_node_that_waited_calls_tools_too() {
+    if !has("node") {
+        return;
+    }
+    for hotcell in everyone() {
+        studio(&hotcell);
+        let mut client = serve(&hotcell);
+        let mut run = |code: &str| {
+            let result = client.run(json!({ "language": "javascript", "code": code }));
+            structured(&result)["stdout"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let code = "const fs = require('fs');\n\
+            console.log(fs.readFileSync('/proc/self/maps', 'utf8').includes('zygote'));\n\
+            studio.say({ text: 'one' }).then(async (one) => {\n\
+                console.log(one, await studio.say({ text: 'two' }), typeof ToolError);\n\
+                const child = require('child_process').spawnSync(process.execPath, ['-e', 'studio.say({ text: \"child\" }).then(console.log)'], { encoding: 'utf8' });\n\
+                console.log(child.stdout.trim(), child.stderr);\n\
+            });";
+        let mut said = String::new();
+        // The first may come before one waits.
+        let came = eventually(PATIENCE, || {
+            said = run(code);
+            said == "true\none two function\nchild \n"
+        });
+        assert!(came, "{said}");
+        // Control: one that names none has none.
+        assert_eq!(run("console.log(typeof stu"), "");
+        assert_eq!(
+            run("console.log(Object.keys(globalThis).length > 0, 'Tool' + 'Error' in globalThis)"),
+            "true false\n"
+        );
+    }
+}
