@@ -161,7 +161,7 @@ def about_plotly(figure):
     traces = [of(trace) for trace in figure.data[:10]]
     more = ', ...' if len(figure.data) > 10 else ''
     named = f' "{title[:200]}"' if title else ''
-    return f'plotly figure{named}: {", ".join(traces)}{more}. It is shown as a page; a picture of it needs the package kaleido and a browser for that.'
+    return f'plotly figure{named}: {", ".join(traces)}{more}. It is shown as a page; for a picture, add the packages plotly<6 and kaleido==0.2.1.'
 
 
 def shows_value(thing):

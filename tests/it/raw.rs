@@ -27,6 +27,15 @@ pub struct Started {
     pub stderr: Arc<Mutex<Vec<u8>>>,
 }
 
+/// Has a server answer when the program has ended, however busy the machine is; a test of jobs says itself how long a call waits.
+pub fn wait_for_programs(serve: &mut Command) {
+    let flag = "--answer-within";
+    let has = |word| serve.get_args().any(|it| it == word);
+    if has("serve") && !has(flag) {
+        serve.args([flag, "10m"]);
+    }
+}
+
 impl Started {
     /// Starts `hotcell serve` with a home of its own; `edit` may change the command.
     pub fn new(arguments: &[&str], edit: impl FnOnce(&mut Command, &Path)) -> Self {
@@ -48,6 +57,7 @@ impl Started {
             .stdout(Pipe::piped())
             .stderr(Pipe::piped());
         edit(&mut command, home.path());
+        wait_for_programs(&mut command);
         let mut child = command.spawn().expect("the server starts");
         let stderr = Arc::new(Mutex::new(Vec::new()));
         let mut pipe = child.stderr.take().expect("a pipe");

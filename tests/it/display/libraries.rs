@@ -29,10 +29,14 @@ fn server() -> Option<raw::Stdio> {
 }
 
 fn run(client: &mut raw::Stdio, code: &str) -> Value {
-    let id = client.begin_call(
-        "run",
+    call(
+        client,
         json!({ "code": code, "language": "python", "timeout": 120 }),
-    );
+    )
+}
+
+fn call(client: &mut raw::Stdio, arguments: Value) -> Value {
+    let id = client.begin_call("run", arguments);
     client.answer_within(&id, std::time::Duration::from_secs(300))["result"].clone()
 }
 
@@ -164,6 +168,25 @@ fn a_figure_of_plotly_is_a_page_and_says_what_it_is() {
             "{text}"
         );
     }
+}
+
+#[test]
+fn a_figure_of_plotly_is_a_picture_where_kaleido_can_draw_it() {
+    let Some(mut client) = server() else {
+        return;
+    };
+    let code = "import plotly.graph_objects as go\ngo.Figure(go.Bar(x=[1, 2], y=[3, 5])).show()";
+    // The last version that brings what it draws with.
+    let arguments = json!({
+        "code": code, "language": "python", "packages": ["plotly<6", "kaleido==0.2.1"], "memory": "2g", "timeout": 300,
+    });
+    let result = call(&mut client, arguments);
+    let facts = &result["structuredContent"];
+    if facts["error"]["kind"] == "package" {
+        return skip("no package index");
+    }
+    assert_eq!(facts["status"], "ok", "{facts}");
+    assert_eq!(blocks(&result).len(), 1, "{facts}");
 }
 
 #[test]

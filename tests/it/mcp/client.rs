@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::raw::wait_for_programs;
+
 /// Far above what anything here takes, on a machine with other things to do.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 /// What a busy machine may need to end a program, and less than the half minute after which its time limit does.
@@ -36,6 +38,7 @@ impl Client {
 
     /// Starts a command that becomes a server.
     pub fn of(mut command: Command) -> Self {
+        wait_for_programs(&mut command);
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
