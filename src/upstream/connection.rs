@@ -2,17 +2,17 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use super::launch::{self, Life, ServerStderr};
-use super::link::{Answered, MOST_PAGES, MOST_TOOLS, Pending, Upstream};
+use super::link::{Answered, MOST_PAGES, MOST_TOOLS, News, Pending, Upstream};
 use super::{Arguments, CallError, Tool};
 use crate::config::Program;
 
@@ -26,8 +26,7 @@ pub struct Connection {
     out: mpsc::Sender<String>,
     calls: Arc<Calls>,
     last: AtomicU64,
-    /// Whether the server has said that its tools are others now.
-    stale: Arc<AtomicBool>,
+    news: News,
     _tasks: JoinSet<()>,
 }
 
@@ -41,7 +40,7 @@ impl Connection {
     pub async fn start(
         program: &Program,
         stderr: ServerStderr,
-        news: Arc<Notify>,
+        news: News,
     ) -> Result<Self, String> {
         let process = launch::start(program, stderr).await?;
         let connection = Self::new(news, |listener, messages, tasks| {
@@ -54,25 +53,23 @@ impl Connection {
 
     /// A connection whose messages are carried by the tasks that `carry` starts.
     pub fn new(
-        news: Arc<Notify>,
+        news: News,
         carry: impl FnOnce(Listener, mpsc::Receiver<String>, &mut JoinSet<()>),
     ) -> Self {
         let (out, messages) = mpsc::channel(64);
         let calls = Arc::new(Calls(Mutex::new(Some(HashMap::new()))));
-        let stale = Arc::new(AtomicBool::new(false));
         let mut tasks = JoinSet::new();
         let listener = Listener {
             calls: calls.clone(),
             out: out.clone(),
-            stale: stale.clone(),
-            news,
+            news: news.clone(),
         };
         carry(listener, messages, &mut tasks);
         Self {
             out,
             calls,
             last: AtomicU64::new(0),
-            stale,
+            news,
             _tasks: tasks,
         }
     }
@@ -143,12 +140,8 @@ impl Upstream for Connection {
         self.calls.lock().is_none()
     }
 
-    fn is_stale(&self) -> bool {
-        self.stale.load(Ordering::Relaxed)
-    }
-
-    fn take_stale(&self) -> bool {
-        self.stale.swap(false, Ordering::Relaxed)
+    fn news(&self) -> &News {
+        &self.news
     }
 
     fn tools(&self) -> Pending<'_, Result<Vec<Tool>, String>> {
@@ -235,8 +228,7 @@ async fn read(listener: Listener, from: pipe::Receiver, _life: Life) {
 pub struct Listener {
     calls: Arc<Calls>,
     out: mpsc::Sender<String>,
-    stale: Arc<AtomicBool>,
-    news: Arc<Notify>,
+    news: News,
 }
 
 impl Drop for Listener {
@@ -258,8 +250,7 @@ impl Listener {
         let method = message["method"].as_str().map(str::to_owned);
         match (message["id"].take(), method.as_deref()) {
             (Value::Null, Some("notifications/tools/list_changed")) => {
-                self.stale.store(true, Ordering::Relaxed);
-                self.news.notify_one();
+                self.news.tell();
             }
             (Value::Null, _) => {}
             (id, Some(method)) => {

@@ -1,10 +1,10 @@
 //! A server at an address, over streamable HTTP: rmcp's client, which knows both eras of the protocol and its sessions.
 
+mod bounded;
 mod errors;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
@@ -20,16 +20,15 @@ use rmcp::transport::auth::AuthClient;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{ClientHandler, RoleClient, ServiceError};
 use serde_json::Value;
-use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use super::connection::LONGEST;
-use super::link::{Answered, MOST_PAGES, MOST_TOOLS, Pending, Upstream};
+use super::link::{Answered, MOST_PAGES, MOST_TOOLS, News, Pending, Upstream};
 use super::tokens::Tokens;
 use super::{Arguments, CallError, Tool};
 use crate::config::Remote;
 use crate::secret::Hidden;
 
+use bounded::Bounded;
 pub use errors::{LOGIN, unreachable};
 use errors::{Refused, failure, innermost, refused};
 
@@ -41,7 +40,7 @@ const CALLS: usize = 64;
 /// An open connection to such a server.
 pub struct HttpConnection {
     service: RunningService<RoleClient, Listener>,
-    stale: Arc<AtomicBool>,
+    news: News,
     /// Of a login, which must not come back from the server.
     tokens: Option<Tokens>,
     _tasks: JoinSet<()>,
@@ -52,7 +51,7 @@ impl HttpConnection {
     pub async fn open(
         remote: &Remote,
         tokens: Option<&Tokens>,
-        news: Arc<Notify>,
+        news: News,
     ) -> Result<Self, Refused> {
         let either = ClientLifecycleMode::Auto {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
@@ -69,18 +68,17 @@ impl HttpConnection {
     async fn connect(
         remote: &Remote,
         tokens: Option<&Tokens>,
-        news: Arc<Notify>,
+        news: News,
         lifecycle: ClientLifecycleMode,
     ) -> Result<Self, Refused> {
         let plain = |why| Refused {
             why,
             may_be_older: false,
         };
-        let client = client().await.map_err(plain)?;
+        let client = Bounded(client().await.map_err(plain)?);
         let config = StreamableHttpClientTransportConfig::with_uri(remote.url.as_str())
             .custom_headers(headers(remote))
-            .max_concurrent_requests(CALLS)
-            .max_sse_event_size(LONGEST as usize);
+            .max_concurrent_requests(CALLS);
         let has_token = remote.headers.iter().any(|it| it.0 == AUTHORIZATION);
         // What is written down comes before a login.
         let tokens = tokens.filter(|it| !has_token && it.are_there());
@@ -88,11 +86,7 @@ impl HttpConnection {
             Some(tokens) => tokens.stored(remote).await,
             None => None,
         };
-        let stale = Arc::new(AtomicBool::new(false));
-        let listener = Listener {
-            stale: stale.clone(),
-            news: news.clone(),
-        };
+        let listener = Listener(news.clone());
         let service = match manager {
             None => {
                 let transport = StreamableHttpClientTransport::with_client(client, config);
@@ -113,21 +107,20 @@ impl HttpConnection {
             .is_some_and(|it| is_modern(&it.protocol_version))
         {
             // There it must be asked for.
-            let stale = stale.clone();
+            let news = news.clone();
             tasks.spawn(async move {
                 let filter = SubscriptionFilter::builder().tools_list_changed().build();
                 let Ok(mut subscription) = peer.listen(filter).await else {
                     return;
                 };
                 while let Ok(Some(_)) = subscription.next().await {
-                    stale.store(true, Ordering::Relaxed);
-                    news.notify_one();
+                    news.tell();
                 }
             });
         }
         Ok(Self {
             service,
-            stale,
+            news,
             tokens: tokens.cloned(),
             _tasks: tasks,
         })
@@ -157,12 +150,8 @@ impl Upstream for HttpConnection {
         self.service.is_closed() || self.service.is_transport_closed()
     }
 
-    fn is_stale(&self) -> bool {
-        self.stale.load(Ordering::Relaxed)
-    }
-
-    fn take_stale(&self) -> bool {
-        self.stale.swap(false, Ordering::Relaxed)
+    fn news(&self) -> &News {
+        &self.news
     }
 
     fn tools(&self) -> Pending<'_, Result<Vec<Tool>, String>> {
@@ -208,15 +197,11 @@ impl Upstream for HttpConnection {
 }
 
 /// Hears what the server says by itself. It may ask nothing of us.
-struct Listener {
-    stale: Arc<AtomicBool>,
-    news: Arc<Notify>,
-}
+struct Listener(News);
 
 impl ClientHandler for Listener {
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.stale.store(true, Ordering::Relaxed);
-        self.news.notify_one();
+        self.0.tell();
     }
 
     fn get_info(&self) -> ClientConfig {

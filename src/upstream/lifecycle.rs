@@ -72,7 +72,7 @@ impl Lifecycle {
     /// Whether it has said that its tools are others now.
     pub fn is_stale(&self) -> bool {
         match &*lock(&self.phase) {
-            Phase::Open { link, .. } => link.is_stale(),
+            Phase::Open { link, .. } => link.news().is_stale(),
             _ => false,
         }
     }
@@ -113,7 +113,7 @@ impl Lifecycle {
 
     /// Asks for the tools again, if the server has said that they are others.
     pub async fn refresh(&self, link: &dyn Upstream) {
-        if link.take_stale()
+        if link.news().take()
             && let Ok(tools) = link.tools().await
         {
             self.learn(tools);

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -30,10 +31,7 @@ pub trait Upstream: Send + Sync {
     fn is_over(&self) -> bool;
 
     /// Whether its tools must be asked for again.
-    fn is_stale(&self) -> bool;
-
-    /// The same, once.
-    fn take_stale(&self) -> bool;
+    fn news(&self) -> &News;
 
     fn tools(&self) -> Pending<'_, Result<Vec<Tool>, String>>;
 
@@ -49,6 +47,37 @@ pub trait Upstream: Send + Sync {
     }
 }
 
+/// Whether a server has said that its tools are others now.
+#[derive(Clone)]
+pub struct News {
+    stale: Arc<AtomicBool>,
+    /// Told of it.
+    listeners: Arc<Notify>,
+}
+
+impl News {
+    pub fn for_listeners(listeners: Arc<Notify>) -> Self {
+        Self {
+            stale: Arc::default(),
+            listeners,
+        }
+    }
+
+    pub fn tell(&self) {
+        self.stale.store(true, Ordering::Relaxed);
+        self.listeners.notify_one();
+    }
+
+    pub fn is_stale(&self) -> bool {
+        self.stale.load(Ordering::Relaxed)
+    }
+
+    /// The same, once.
+    pub fn take(&self) -> bool {
+        self.stale.swap(false, Ordering::Relaxed)
+    }
+}
+
 pub type Link = Arc<dyn Upstream>;
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub type Answered<'a> = Pending<'a, Result<Value, CallError>>;
@@ -60,14 +89,15 @@ pub async fn open(
     tokens: Option<&Tokens>,
     news: &Arc<Notify>,
 ) -> Result<(Link, Vec<Tool>), String> {
+    let news = || News::for_listeners(news.clone());
     let reach = async {
         let link = match &server.reach {
             Reach::Mistake(_) => return Err("its entry has a mistake".to_owned()),
             Reach::Program(program) => {
-                let connection = Connection::start(program, stderr, news.clone()).await?;
+                let connection = Connection::start(program, stderr, news()).await?;
                 Arc::new(connection) as Link
             }
-            Reach::Remote(remote) => reach(remote, tokens, news).await?,
+            Reach::Remote(remote) => reach(remote, tokens, &news).await?,
         };
         let tools = link.tools().await?;
         Ok((link, tools))
@@ -81,16 +111,16 @@ pub async fn open(
 async fn reach(
     remote: &Remote,
     tokens: Option<&Tokens>,
-    news: &Arc<Notify>,
+    news: &(impl Fn() -> News + Sync),
 ) -> Result<Link, String> {
     let older = async || {
-        let opened = sse::open(remote, news.clone()).await;
+        let opened = sse::open(remote, news()).await;
         opened.map(|connection| Arc::new(connection) as Link)
     };
     if remote.transport == Some(Transport::Sse) {
         return older().await;
     }
-    match HttpConnection::open(remote, tokens, news.clone()).await {
+    match HttpConnection::open(remote, tokens, news()).await {
         Ok(connection) => Ok(Arc::new(connection)),
         // What an older server says to a POST there.
         Err(refused) if refused.may_be_older && remote.transport.is_none() => {

@@ -1,22 +1,21 @@
 //! A server at an address, over the transport of 2024: one stream of events brings all that it says, and tells
 //! where ours is posted to. rmcp does not have it, and some servers have nothing else.
 
-use std::sync::Arc;
-
 use reqwest::Url;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use super::connection::{Connection, LONGEST, Listener};
 use super::http::{client, headers, unreachable};
+use super::link::News;
 use crate::config::Remote;
 
 /// Messages on their way to the server at a time.
 const MOST: usize = 32;
 
 /// Opens the stream and shakes hands.
-pub async fn open(remote: &Remote, news: Arc<Notify>) -> Result<Connection, String> {
+pub async fn open(remote: &Remote, news: News) -> Result<Connection, String> {
     let client = client().await?;
     let headers: HeaderMap = headers(remote).into_iter().collect();
     let request = client.get(remote.url.clone()).headers(headers.clone());

@@ -19,6 +19,7 @@ TOOLS = [
     {"name": "say", "description": "Says its text", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}},
     {"name": "wait", "description": "Waits", "inputSchema": {"type": "object", "properties": {"seconds": {"type": "number"}}}},
     {"name": "headers", "description": "Shows what it was sent", "inputSchema": {"type": "object"}},
+    {"name": "flood", "description": "Never ends", "inputSchema": {"type": "object", "properties": {"kind": {"type": "string"}}}},
     {"name": "large", "description": "Says much", "inputSchema": {"type": "object", "properties": {"bytes": {"type": "integer"}}}},
 ]
 lock = threading.Lock()
@@ -128,6 +129,23 @@ class Handler(BaseHTTPRequestHandler):
             return {"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "method not found"}}
         return {"jsonrpc": "2.0", "id": message["id"], "result": found}
 
+    def flood(self, kind):
+        """A body without an end, as an answer, an event or a refusal; logs how much of it was taken."""
+        self.send_response(500 if kind == "refusal" else 200)
+        self.send_header("Content-Type", "text/event-stream" if kind in ["event", "lines"] else "application/json")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        piece, taken = (b"data: x\r\n" * (1 << 17) if kind == "lines" else b"x" * (1 << 20)), 0
+        try:
+            self.wfile.write(b"data: " if kind == "event" else b'{"jsonrpc": "2.0", "id": "')
+            while taken < 2048:
+                self.wfile.write(piece)
+                taken += 1
+        except OSError:
+            pass
+        self.close_connection = True
+        note(f"flood {kind} {taken}")
+
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if self.authorization(body) or self.refused():
@@ -145,6 +163,8 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(404, b"{}")
         elif "id" not in message:
             self.reply(202)
+        elif message["method"] == "tools/call" and message["params"]["name"] == "flood":
+            self.flood(message["params"]["arguments"]["kind"])
         elif message["method"] == "tools/call":
             # One of its two ways to answer.
             event = f"event: message\ndata: {json.dumps(self.answer(message))}\n\n"

@@ -11,6 +11,9 @@ use crate::upstream::connection::ENDED;
 /// Why a server is not reached that wants a token.
 pub const LOGIN: &str = "it wants a login";
 
+/// Why there is no answer of one that does not come to an end.
+pub const TOO_LONG: &str = "its answer is too long";
+
 const NO_PROTOCOL: &str = "it does not speak the protocol";
 
 /// Why there is none.
@@ -75,6 +78,9 @@ fn transport(error: &(dyn Error + Send + Sync + 'static)) -> String {
                 StreamableHttpError::Auth(_) => return LOGIN.to_owned(),
                 StreamableHttpError::HttpStatus(status) => {
                     return format!("it answered HTTP {}", status.status);
+                }
+                StreamableHttpError::UnexpectedServerResponse(text) if text == TOO_LONG => {
+                    return TOO_LONG.to_owned();
                 }
                 StreamableHttpError::UnexpectedServerResponse(text) => {
                     let status = text.strip_prefix("HTTP ").and_then(|it| it.get(..3));

@@ -232,3 +232,41 @@ fn servers_are_noticed_while_serving() {
     expect("[servers".to_owned(), "print(second.text(text='3'))", "3\n");
     expect(String::new(), "print('second' in globals())", "False\n");
 }
+
+#[test]
+fn an_answer_without_an_end_is_not_read_to_its_end() {
+    let Some(hotcell) = anyone() else { return };
+    let web = Web::start(&hotcell, "home/web");
+    let at = format!("http://127.0.0.1:{}", web.port);
+    hotcell.write(
+        CONFIG,
+        format!("[servers.web]\nurl = '{at}/mcp'\nbearer = 'OWN_CLOCK_KEY'\n"),
+    );
+    let code = r#"
+for kind in ["plain", "refusal", "event", "lines"]:
+    try:
+        print(web.flood(kind=kind))
+    except ToolError as error:
+        print(kind, error.kind, error.message.partition(": ")[2].partition(";")[0])
+# Control: a long answer that ends.
+print(len(web.large(bytes=50_000_000)))
+"#;
+    let mut client = serve(&hotcell);
+    let result = client.run(json!({ "language": "python", "code": code, "timeout": 120 }));
+    let said = structured(&result)["stdout"].as_str().unwrap_or_default();
+    assert!(said.ends_with("\n50000000\n"), "{result}");
+    let plain = "plain unavailable the server is not available: its answer is too long\n";
+    assert!(said.starts_with(plain), "{result}");
+    assert_eq!(said.matches(" unavailable ").count(), 4, "{result}");
+    // How many MiB each could send, by its own account. What is on its way is a few more than were read.
+    let floods = web.log();
+    let floods: Vec<(&str, u32)> = floods
+        .lines()
+        .filter_map(|line| line.strip_prefix("flood ")?.split_once(' '))
+        .map(|(kind, taken)| (kind, taken.parse().expect("a number")))
+        .collect();
+    assert!(floods.len() >= 4, "{floods:?}");
+    for (kind, taken) in floods {
+        assert!(taken < 128, "{kind}: {taken} MiB");
+    }
+}
