@@ -62,10 +62,11 @@ use std::path::Path;
 
 use jail::Mount;
 
+pub use self::discovered::bridge_folder;
 pub use self::error::ConfigError;
 use self::error::{Mistake, checked};
 use self::file::{File, Words};
-pub use self::rules::{Rules, Ruling};
+pub use self::rules::{Redaction, Rules, Ruling};
 pub use self::server::{Program, Reach, Remote, Server, Transport};
 use self::servers::ServersTable;
 pub use self::stamp::Stamp;
@@ -92,8 +93,12 @@ pub struct Config {
     missing: Vec<(Vec<Pattern>, String)>,
     /// The servers whose tools programs may call, by their names.
     pub servers: Vec<(String, Server)>,
-    /// Whether those of other programs' files are looked for too.
-    pub discover: bool,
+    /// Whether those of other programs' files are looked for too, if somebody has said so.
+    pub discover: Option<bool>,
+    /// What programs get tokens for, of servers that say nothing else.
+    pub redact: Redaction,
+    /// Whether those of mcp-server-code-execution-mode are read, in whose place hotcell is served.
+    pub replaces_bridge: bool,
     /// Whether a missing runtime may be fetched without being asked for. Even then it is told.
     pub auto_install: bool,
     /// Whether programs may keep functions as tools for later ones.
@@ -133,7 +138,9 @@ impl Default for Config {
             secrets: Vec::new(),
             missing: Vec::new(),
             servers: Vec::new(),
-            discover: false,
+            discover: None,
+            replaces_bridge: false,
+            redact: Redaction::default(),
             auto_install: false,
             save_tools: true,
             packages: Packages::default(),
@@ -199,6 +206,7 @@ impl Config {
         if file.servers.is_some() {
             let read = ServersTable::read(path, text)?;
             (config.servers, config.discover) = (read.servers, read.discover);
+            config.redact = read.redact;
         }
         Ok(config)
     }

@@ -133,8 +133,10 @@ impl Engine {
 
     /// Also offers the servers that other programs have configured, whatever the configuration says.
     pub fn with_discovery(mut self, discover: bool) -> Self {
-        if let Ok(config) = &mut self.config {
-            config.discover |= discover;
+        if let Ok(config) = &mut self.config
+            && discover
+        {
+            config.discover = Some(true);
         }
         self
     }
@@ -248,7 +250,10 @@ impl Engine {
             return;
         };
         // By a flag of this process, if not by the file.
-        now.discover |= config.discover;
+        if config.discover == Some(true) {
+            now.discover = Some(true);
+        }
+        now.replaces_bridge = config.replaces_bridge;
         let renewed = Arc::new(servers.renewed(now.all_servers()));
         *self.servers.write().unwrap_or_else(PoisonError::into_inner) = Some(renewed);
     }

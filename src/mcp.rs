@@ -13,6 +13,7 @@
 //! - `subscriptions` and `questions` are the two things that outlast an exchange: what a client wants to be told,
 //!   and what it was asked.
 //! - `context` is what an object may do while it answers: report, log, ask.
+//! - `skills` is the extension by which an agent finds folders with a `SKILL.md`.
 //! - `tasks` are jobs in the words of the protocol, for clients that know tasks.
 //! - `run_tool`, `session_tool`, `outputs` and `languages` are our own objects; `upstream_tools` are those that come and go with upstream servers
 //!   (`search_tool`, `passed_tool`); `code_runner`, `code_runner_mcp` and `code_execution_mode` are other servers'
@@ -39,6 +40,7 @@ mod server;
 mod session;
 mod session_tool;
 mod shape;
+mod skills;
 pub mod stdio;
 mod subscriptions;
 mod tasks;
@@ -65,5 +67,6 @@ pub use run_tool::{RunTool, folders, head_and_tail};
 pub use server::{Identity, Peer, Reply, Server};
 pub use session::Session;
 pub use session_tool::SessionTool;
+pub use skills::{Skill, SkillFiles, Skills};
 pub use tasks::Tasks;
 pub use upstream_tools::UpstreamTools;

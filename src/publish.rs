@@ -7,7 +7,7 @@
 //!
 //! `folder` follows the files, `script` is one of them as an object of [`crate::mcp`],
 //! `invocation` runs it (again and again while it asks), `collector` takes in what it says,
-//! `request_state` lets a client keep the answers meanwhile, `saved` are scripts that programs have made of their functions. `docs/publish.md` is the user's side.
+//! `request_state` lets a client keep the answers meanwhile, `saved` are scripts that programs have made of their functions, and `skills` has tools as skills. `docs/publish.md` is the user's side.
 
 mod collector;
 mod content_block;
@@ -22,12 +22,14 @@ mod request_state;
 mod saved;
 mod schema_check;
 mod script;
+mod skills;
 mod template;
 
 use std::sync::Arc;
 
 pub use folder::Folder;
 pub use saved::{NAME as SAVED, SavedFolder, SavedTool, SavedTools};
+pub use skills::ToolSkills;
 
 use crate::service::Service;
 use request_state::StateSigner;

@@ -27,7 +27,7 @@ use crate::plan::{Defaults, RunPlan};
 use crate::records::Records;
 use crate::request::{RunRequest, SessionName};
 use crate::store::{CallerOutputs, Store};
-use crate::upstream::UpstreamServers;
+use crate::upstream::{UpstreamServer, UpstreamServers};
 
 pub use jobs::{Job, JobLog, Jobs};
 pub use long_output::LongStream;
@@ -164,6 +164,13 @@ impl Service {
     pub fn server_names(&self) -> Vec<String> {
         let servers = self.engine().servers();
         servers.map(|it| it.names()).unwrap_or_default()
+    }
+
+    /// The functions that programs call by this name, if there are some.
+    pub fn functions(&self, name: &str) -> Option<Arc<UpstreamServer>> {
+        let servers = self.engine().servers().ok()?;
+        let named = servers.all().iter().find(|it| it.name == name);
+        named.filter(|it| it.settings().is_none()).cloned()
     }
 
     /// Learns the tools of upstream servers once a client is there, and calls `changed` whenever they are others than before: because a

@@ -16,6 +16,7 @@ mod ledger;
 mod lifecycle;
 mod link;
 mod nearest;
+mod redact;
 mod renewal;
 mod schema;
 mod scrub;
@@ -44,6 +45,7 @@ pub use call::{Arguments, CallError};
 pub use catalogue::Catalogue;
 pub use launch::{LAUNCHER, ServerStderr, launch};
 pub use ledger::{Asking, Calls, Ledger, ToolCall};
+use redact::Pseudonyms;
 use search::Searcher;
 pub use search::{Hit, MOST_HITS};
 pub use server::UpstreamServer;
@@ -75,6 +77,11 @@ impl Tool {
     /// Its name as programs can write it.
     pub fn spelled(&self) -> String {
         signature::spelled(&self.name)
+    }
+
+    /// How it is called as a tool of a server, with all of its parameters.
+    pub fn signature(&self, server: &str) -> String {
+        signature::call(server, self, usize::MAX)
     }
 
     fn read(mut listed: Value) -> Option<Self> {
@@ -147,6 +154,7 @@ pub struct UpstreamServers {
     news: Arc<Notify>,
     searcher: Arc<Searcher>,
     approved: Arc<Approved>,
+    pseudonyms: Arc<Pseudonyms>,
 }
 
 impl UpstreamServers {
@@ -166,7 +174,8 @@ impl UpstreamServers {
             return Vec::new();
         }
         let of = self.shown().map(|it| format!("mcp_{}", it.alias));
-        of.chain(["mcp".to_owned()]).collect()
+        let own = ["mcp", "user_tools"].map(str::to_owned);
+        of.chain(own).collect()
     }
 
     /// Those that a request's program may call: what it asks for; else all, if it mentions one, or one of the words that make names at run
@@ -244,7 +253,13 @@ impl UpstreamServers {
     pub fn bridge(&self, aliases: &[String]) -> Arc<Bridge> {
         let found = aliases.iter().filter_map(|alias| self.find(alias)).cloned();
         let searcher = self.searcher.clone();
-        Arc::new(Bridge::new(found.collect(), self.names(), searcher))
+        let lasting = self.all.iter().filter(|it| it.is_lasting());
+        let configured = lasting.map(|it| {
+            let about = it.settings().and_then(|it| it.description.clone());
+            (it.name.clone(), about.unwrap_or_default())
+        });
+        let configured = configured.collect();
+        Arc::new(Bridge::new(found.collect(), configured, searcher))
     }
 
     /// Asks those for their tools whose tools are not known, a few at a time; [`changed`](Self::changed) tells of each that has answered.

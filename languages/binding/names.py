@@ -102,9 +102,9 @@ class Proxy(Server):
 class Tools(type(sys)):
     """A server as a module: a function for each tool."""
 
-    def __init__(self, server):
-        super().__init__(f'mcp.servers.{server}')
-        self._server = server
+    def __init__(self, server, name='', whole=True):
+        super().__init__(name or f'mcp.servers.{server}')
+        self._server, self._whole = server, whole
 
     def __getattr__(self, name):
         server = self._server
@@ -116,7 +116,7 @@ class Tools(type(sys)):
             return dir(self)
         if name.startswith('__'):
             raise AttributeError(name)
-        return Tool(server, name, True)
+        return Tool(server, name, self._whole)
 
     def __dir__(self):
         return [tool['alias'] for tool in tools(self._server)]
@@ -231,11 +231,12 @@ def bind():
         modules[f'mcp_{alias}'] = names[f'mcp_{alias}'] = proxy
         if alias not in getattr(sys, 'stdlib_module_names', ()):
             names[alias] = Server(alias)
-    if any(alias == 'saved' for alias, _ in servers):
-        names['save_tool'] = save_tool
     names.update(mcp_servers=proxies, LOADED_MCP_SERVERS=tuple(proxies), runtime=Runtime())
     if 'saved' in names:
         names['save_tool'] = mcp._save_tool = save_tool
+        modules['user_tools'] = Tools('saved', 'user_tools', False)
+        # Where functions of earlier programs are names of this one.
+        names.update((tool, Tool('saved', tool)) for tool in os.environ.pop('MCP_USER_TOOLS', '').split())
     for name, thing in names.items():
         if not hasattr(builtins, name):
             setattr(builtins, name, thing)

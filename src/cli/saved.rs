@@ -9,7 +9,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::{OUR_FAILURE, print_error, print_json};
-use crate::config::Config;
+use crate::config::{Config, bridge_folder};
 use crate::language::Surroundings;
 use crate::publish::{SAVED, SavedFolder, SavedTool, SavedTools};
 
@@ -51,7 +51,11 @@ pub fn folder(around: &Surroundings) -> Option<PathBuf> {
 pub fn tools(config: Option<&Config>, around: &Surroundings) -> Option<Arc<SavedTools>> {
     let config = config.filter(|it| it.save_tools)?;
     let is_taken = config.servers.iter().any(|(name, _)| name == SAVED);
-    let folder = folder(around).filter(|_| !is_taken)?;
+    // The server that it replaces may have been told another folder.
+    let own = |name: &str| std::env::var(name).ok();
+    let told = bridge_folder(&own).filter(|_| config.replaces_bridge);
+    let told = told.map(|told| told.join("tools"));
+    let folder = told.or_else(|| folder(around)).filter(|_| !is_taken)?;
     Some(Arc::new(SavedTools::new(&folder)))
 }
 

@@ -18,10 +18,10 @@ use crate::hint::Surface;
 use crate::language::{Surroundings, Tiers};
 use crate::mcp::{
     Capabilities, Catalog, Change, CodeExecutionMode, CodeRunner, CodeRunnerMcp, Identity, JobTool,
-    Languages, Outputs, RunTool, Server, SessionTool, Tasks, UpstreamTools, Waiting, folders,
-    stdio,
+    Languages, Outputs, RunTool, Server, SessionTool, SkillFiles, Tasks, UpstreamTools, Waiting,
+    folders, stdio,
 };
-use crate::publish::{Folder, SAVED};
+use crate::publish::{Folder, SAVED, SavedFolder, ToolSkills};
 use crate::request::RequestError;
 use crate::service::{self, Jobs, Service};
 
@@ -189,10 +189,17 @@ fn assemble(
         ..settings
     };
     let service = Arc::new(Service::new(settings));
-    if let Some(saved) = saved {
+    if let Some(saved) = &saved {
         saved.run_by(&service);
     }
     let mut catalog = Catalog::default();
+    if arguments.skills {
+        let saved = saved.as_ref().map(|saved| saved.folder().clone());
+        let published = arguments.publish.as_deref().map(SavedFolder::new);
+        let skills = Arc::new(ToolSkills { saved, published });
+        catalog.add_resource(SkillFiles(skills.clone()));
+        catalog.skills = Some(skills);
+    }
     catalog.add_resource(Outputs(service.clone()));
     let identity = match arguments.compat {
         Some(other @ Compat::CodeRunner) => {

@@ -56,9 +56,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     let engine = Engine::new(Surroundings::from_env())
         .with_complaints(ServerStderr::Shown)
         .with_discovery(arguments.discover);
-    if let Ok(config) = engine.config()
-        && config.discover
-    {
+    if let Ok(config) = engine.config() {
         for complaint in config.discovered().complaints {
             print_note(&complaint);
         }

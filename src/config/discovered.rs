@@ -5,6 +5,7 @@
 mod entry;
 mod files;
 mod jsonc;
+mod yaml;
 
 use std::fs::File;
 use std::io::Read;
@@ -14,12 +15,14 @@ use serde_json::{Map, Value};
 
 use super::expand::Variables;
 use super::server::{Reach, Server};
-pub use files::{Source, sources};
+pub use files::{Places, Source, bridge_folder, sources};
 
 /// Some programs keep their history in the same file.
 const LARGEST: u64 = 64 << 20;
 /// The name that our own entries have in the files of others.
 const OURS: &str = "hotcell";
+/// A server that calls the same servers, this one among them.
+const BRIDGE: &str = "mcp-server-code-execution-mode";
 
 /// What was found, and what could not be read.
 #[derive(Debug, Default)]
@@ -39,12 +42,12 @@ pub struct Looking<'a> {
 
 impl Looking<'_> {
     /// Reads all of them. A name that is `taken` already, by an entry that says something else, gets a number.
-    pub fn discover(&self, taken: &[(String, Server)]) -> Discovered {
+    pub fn discover(&self, places: Places, taken: &[(String, Server)]) -> Discovered {
         let mut found = Discovered {
             servers: taken.to_vec(),
             complaints: Vec::new(),
         };
-        for source in sources(self.own) {
+        for source in sources(places, self.own) {
             match read(&source.path) {
                 Ok(None) => {}
                 Ok(Some(file)) => self.take(&source, &file, &mut found),
@@ -61,9 +64,11 @@ impl Looking<'_> {
     fn take(&self, source: &Source, file: &Value, found: &mut Discovered) {
         for table in source.tables(file, self.own) {
             for (name, value) in table {
-                let Some(server) = self.one(source, name, value) else {
+                let Some(mut server) = self.one(source, name, value) else {
                     continue;
                 };
+                let of_all = || file["description"].as_str().map(str::to_owned);
+                server.description = server.description.or_else(of_all);
                 let same = |it: &(String, Server)| it.1.reach == server.reach;
                 let is_working = !matches!(server.reach, Reach::Mistake(_));
                 if is_working && found.servers.iter().any(same) {
@@ -93,7 +98,11 @@ impl Looking<'_> {
             Err(why) => return Some(self.mistaken(source, name, &why)),
         };
         let is_ours = match &server.reach {
-            Reach::Program(program) => name == OURS || self.is_ours(&program.command[0]),
+            Reach::Program(program) => {
+                let words = &program.command;
+                let is_bridge = || words.iter().any(|word| word.contains(BRIDGE));
+                name == OURS || is_bridge() || self.is_ours(&words[0])
+            }
             Reach::Remote(_) | Reach::Mistake(_) => name == OURS,
         };
         (self.with_ourselves || !is_ours).then_some(server)
@@ -136,10 +145,10 @@ fn read(path: &Path) -> Result<Option<Value>, String> {
     if text.trim().is_empty() {
         return Ok(None);
     }
-    let is_toml = path.extension().is_some_and(|it| it == "toml");
-    let value = match is_toml {
-        true => toml::from_str(&text).map_err(|error| error.message().to_owned()),
-        false => serde_json::from_str(&jsonc::to_json(&text)).map_err(|error| error.to_string()),
+    let value = match path.extension().and_then(|it| it.to_str()) {
+        Some("toml") => toml::from_str(&text).map_err(|error| error.message().to_owned()),
+        Some("yaml") => yaml::section(&text, "extensions"),
+        _ => serde_json::from_str(&jsonc::to_json(&text)).map_err(|error| error.to_string()),
     };
     value.map(Some)
 }

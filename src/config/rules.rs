@@ -14,6 +14,38 @@ pub struct Rules {
     pub bytes: Option<u64>,
     /// How long one call may take.
     pub timeout: Option<Duration>,
+    /// None: as for all servers.
+    pub redact: Option<Redaction>,
+}
+
+/// Personal data in whose place programs get tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Redaction {
+    pub email: bool,
+    pub phone: bool,
+    pub card: bool,
+}
+
+impl Redaction {
+    pub const ALL: Self = Self {
+        email: true,
+        phone: true,
+        card: true,
+    };
+
+    /// These kinds; none if there is one that is not known.
+    pub fn of(kinds: &[String]) -> Option<Self> {
+        let mut redaction = Self::default();
+        for kind in kinds {
+            match kind.as_str() {
+                "email" => redaction.email = true,
+                "phone" => redaction.phone = true,
+                "card" => redaction.card = true,
+                _ => return None,
+            }
+        }
+        Some(redaction)
+    }
 }
 
 /// What is to be done about a call.

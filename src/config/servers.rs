@@ -10,11 +10,11 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
-use super::discovered::{Discovered, Looking, sources};
+use super::discovered::{Discovered, Looking, Places, sources};
 use super::error::Mistake;
 use super::expand::Variables;
 use super::file::Amount;
-use super::rules::{Pattern, Rules};
+use super::rules::{Pattern, Redaction, Rules};
 use super::server::{Entry, Server, Transport};
 use super::stamp::Stamp;
 use super::tables::amount;
@@ -51,13 +51,37 @@ struct ServerTable {
     timeout: Option<Spanned<Amount>>,
     /// Tools that MCP clients get as they are.
     expose: Vec<String>,
+    redact: Option<Spanned<Redact>>,
+}
+
+/// All kinds of personal data or none, or these.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "`true`, `false` or a list was expected")]
+enum Redact {
+    All(bool),
+    Kinds(Vec<String>),
+}
+
+impl Redact {
+    fn check(written: &Spanned<Self>) -> Result<Redaction, Mistake> {
+        match written.get_ref() {
+            Self::All(true) => Ok(Redaction::ALL),
+            Self::All(false) => Ok(Redaction::default()),
+            Self::Kinds(kinds) => {
+                let expected =
+                    || Mistake::at(written, "`email`, `phone` and `card` can be redacted");
+                Redaction::of(kinds).ok_or_else(expected)
+            }
+        }
+    }
 }
 
 /// The servers of a file by their names, and whether those of other programs' files are looked for too.
 #[derive(Debug, Default)]
 pub struct ServersTable {
     pub servers: Vec<(String, Server)>,
-    pub discover: bool,
+    pub discover: Option<bool>,
+    pub redact: Redaction,
 }
 
 impl ServersTable {
@@ -76,9 +100,14 @@ impl ServersTable {
         };
         for (name, entry) in entries {
             match (name.get_ref().as_ref(), entry.get_ref()) {
-                ("discover", DeValue::Boolean(discover)) => read.discover = *discover,
+                ("discover", DeValue::Boolean(discover)) => read.discover = Some(*discover),
                 ("discover", value) if !matches!(value, DeValue::Table(_)) => {
                     return Err(Mistake::at(&entry, "`true` or `false` was expected"));
+                }
+                ("redact", value) if !matches!(value, DeValue::Table(_)) => {
+                    let span = entry.span();
+                    let written = Redact::deserialize(ValueDeserializer::from(entry))?;
+                    read.redact = Redact::check(&Spanned::new(span, written))?;
                 }
                 (name, _) => {
                     let name = name.to_owned();
@@ -123,6 +152,7 @@ fn one(path: &Path, entry: Spanned<DeValue<'_>>) -> Result<Option<Server>, Mista
         calls: table.calls,
         bytes: amount(&table.bytes, parse_size)?,
         timeout: amount(&table.timeout, parse_duration)?,
+        redact: table.redact.as_ref().map(Redact::check).transpose()?,
     };
     let entry = Entry {
         command: table.command.into_iter().chain(table.args).collect(),
@@ -153,35 +183,49 @@ impl Config {
     /// The servers whose tools programs may call: those of this file, and of other programs' files where that is allowed. Reads those.
     pub fn all_servers(&self) -> Vec<(String, Server)> {
         let mut all = self.servers.clone();
-        if self.discover {
+        if self.places().is_some() {
             let found = self.discovered();
             for complaint in &found.complaints {
                 tracing::warn!(complaint, "a file of another program is not read");
             }
             all.extend(found.servers);
         }
+        for (_, server) in &mut all {
+            server.rules.redact.get_or_insert(self.redact);
+        }
         all
     }
 
-    /// The servers that other programs have configured, and what is wrong with their files.
+    /// Where servers are looked for beside our own file. What the owner has written comes before what a way to serve brings along.
+    fn places(&self) -> Option<Places> {
+        match self.discover {
+            Some(true) => Some(Places::All),
+            None if self.replaces_bridge => Some(Places::Bridge),
+            _ => None,
+        }
+    }
+
+    /// The servers that other programs have configured, as far as their files may be read, and what is wrong with these.
     pub fn discovered(&self) -> Discovered {
+        let Some(places) = self.places() else {
+            return Discovered::default();
+        };
         let own = |name: &str| env::var(name).ok();
-        let allowed = own("MCP_BRIDGE_ALLOW_SELF_SERVER");
+        let allowed = own("MCP_BRIDGE_ALLOW_SELF_SERVER").map(|it| it.trim().to_lowercase());
         let looking = Looking {
             own: &own,
             program: env::current_exe().ok(),
             with_ourselves: matches!(allowed.as_deref(), Some("1" | "true" | "yes")),
         };
-        looking.discover(&self.servers)
+        looking.discover(places, &self.servers)
     }
 
     /// Of the files that say which servers there are.
     pub fn servers_stamp(&self, folder: Option<&Path>) -> Stamp {
         let own = folder.map(|folder| folder.join(FILE));
-        let others = match self.discover {
-            true => sources(&|name| env::var(name).ok()),
-            false => Vec::new(),
-        };
+        let variable = |name: &str| env::var(name).ok();
+        let others = self.places().map(|places| sources(places, &variable));
+        let others = others.unwrap_or_default();
         Stamp::of(own.into_iter().chain(others.into_iter().map(|it| it.path)))
     }
 }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::context::Context;
 use super::message::Fault;
-use super::objects::{Answer, Arguments, Boxed, Resource, Tool};
+use super::objects::{Answer, Arguments, Boxed, Resource, Tool, runs_code};
 use super::run_tool::{Link, Params, render_as, run, upstream_tools};
 use crate::caller::Caller;
 use crate::error_kind::ErrorKind;
@@ -20,6 +20,7 @@ use crate::hint::Surface;
 use crate::output::RunOutput;
 use crate::request::Showing;
 use crate::service::{Ran, Service};
+use crate::upstream::UpstreamServer;
 
 use payload::Payload;
 pub use settings::Settings;
@@ -28,6 +29,10 @@ pub use settings::Settings;
 pub const NAME: &str = "mcp-server-code-execution-mode";
 const ADDRESS: &str = "resource://mcp-server-code-execution-mode/capabilities";
 
+/// The server of what programs have saved (`publish::saved`).
+const SAVED: &str = "saved";
+/// Names by which a program has the helpers.
+const HELPER_NAMES: [&str; 2] = ["runtime", "mcp"];
 /// How a program finds one of many.
 const FINDING: &str = "Find them with `await runtime.search_tool_docs(\"words\")`.";
 
@@ -78,13 +83,7 @@ impl Tool for CodeExecutionMode {
                 },
                 "required": ["code"],
             },
-            "annotations": {
-                "title": "Run Python",
-                "readOnlyHint": false,
-                "destructiveHint": true,
-                "idempotentHint": false,
-                "openWorldHint": true,
-            },
+            "annotations": runs_code("Run Python", true),
         })
     }
 
@@ -109,15 +108,9 @@ impl Tool for CodeExecutionMode {
                 return Ok(self.complete(Payload::refused(&message)));
             }
             let (seconds, servers) = (asked.seconds, asked.servers.clone());
-            let outputs = self.service.outputs(&context.caller);
-            let params = asked.arguments(&self.settings, known);
-            let ran = match Params::read(params, outputs) {
-                Ok(params) => {
-                    let request = params.request.showing(Showing::All);
-                    let params = Params { request, ..params };
-                    run(&self.service, params, context).await
-                }
-                Err(bad) => Ran::refused(ErrorKind::InvalidRequest, bad.message, bad.hint),
+            let ran = match self.params(asked, known, context) {
+                Ok(params) => run(&self.service, params, context).await,
+                Err((message, hint)) => Ran::refused(ErrorKind::InvalidRequest, message, hint),
             };
             let mut payload = None;
             let say = |output: &RunOutput, _: &[Link]| {
@@ -138,6 +131,41 @@ impl Tool for CodeExecutionMode {
 }
 
 impl CodeExecutionMode {
+    /// As our own tool takes it. What earlier programs have saved are names of this one, whatever servers it may call.
+    fn params(
+        &self,
+        asked: Asked,
+        known: Vec<String>,
+        context: &Context,
+    ) -> Result<Params, (String, Option<String>)> {
+        let saved = self.service.functions(SAVED);
+        let tools = saved.as_ref().map(|saved| saved.known());
+        let names = tools.iter().flat_map(|tools| tools.iter());
+        let names = names.map(|tool| tool.name.clone());
+        let names: Vec<String> = names.filter(|name| asked.code.contains(name)).collect();
+        // Without any server there would be no helpers either.
+        let asks = || known.is_empty() && HELPER_NAMES.iter().any(|it| asked.code.contains(it));
+        let is_meant = |saved: &Arc<UpstreamServer>| {
+            !names.is_empty() || asks() || saved.is_named_in(&asked.code)
+        };
+        let is_meant = saved.as_ref().is_some_and(is_meant);
+        let mut arguments = asked.arguments(&self.settings, known);
+        if let Some(Value::Array(servers)) = arguments.get_mut("servers").filter(|_| is_meant)
+            && !servers.iter().any(|it| it == SAVED)
+        {
+            servers.push(SAVED.into());
+        }
+        let params = Params::read(arguments, self.service.outputs(&context.caller));
+        let params = params.map_err(|bad| (bad.message, bad.hint))?;
+        let mut request = params.request.showing(Showing::All);
+        if !names.is_empty() {
+            let variable = ("MCP_USER_TOOLS".to_owned(), names.join(" "));
+            let set = request.env([variable]);
+            request = set.map_err(|error| (error.to_string(), None))?;
+        }
+        Ok(Params { request, ..params })
+    }
+
     fn text(&self, payload: &Payload) -> String {
         match self.settings.is_toon {
             true => payload.toon(),

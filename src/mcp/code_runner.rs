@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::message::Fault;
-use super::objects::{Answer, Arguments, Boxed, Tool};
+use super::objects::{Answer, Arguments, Boxed, Tool, runs_code};
 use super::run_tool::{Link, Params, render_as, run, separate};
 use crate::error_kind::ErrorKind;
 use crate::hint::Surface;
@@ -48,13 +48,7 @@ impl Tool for CodeRunner {
                 },
                 "required": ["code", "languageId"],
             },
-            "annotations": {
-                "title": "Run code",
-                "readOnlyHint": false,
-                "destructiveHint": true,
-                "idempotentHint": false,
-                "openWorldHint": false,
-            },
+            "annotations": runs_code("Run code", false),
         })
     }
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::message::Fault;
-use super::objects::{Answer, Arguments, Boxed, Tool};
+use super::objects::{Answer, Arguments, Boxed, Tool, runs_code};
 use super::run_tool::{Link, Params, render_as, run, upstream_tools};
 use crate::caller::Caller;
 use crate::error_kind::ErrorKind;
@@ -77,13 +77,7 @@ impl Tool for CodeRunnerMcp {
             "name": self.kind.tool(),
             "description": description,
             "inputSchema": { "type": "object", "properties": properties, "required": ["code"] },
-            "annotations": {
-                "title": self.kind.title(),
-                "readOnlyHint": false,
-                "destructiveHint": true,
-                "idempotentHint": false,
-                "openWorldHint": false,
-            },
+            "annotations": runs_code(self.kind.title(), false),
         })
     }
 

@@ -9,10 +9,11 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::context::Context;
 use super::message::Fault;
+use super::skills::Skills;
 use super::tasks::Tasks;
 use crate::caller::Caller;
 
@@ -103,6 +104,8 @@ pub struct Catalog {
     pub templates: BTreeMap<String, Arc<dyn Resource>>,
     /// Calls that go on when they were answered, if some do.
     pub tasks: Option<Arc<Tasks>>,
+    /// Skills for agents, if there may be some.
+    pub skills: Option<Arc<dyn Skills>>,
 }
 
 impl Catalog {
@@ -136,6 +139,17 @@ impl Catalog {
             .or_else(|| self.resources.values().find(fits))
             .or_else(|| self.templates.values().find(fits))
     }
+}
+
+/// The hints of a tool that runs code: nobody knows what it does. `reaches`: whether that may be something outside of the sandbox.
+pub fn runs_code(title: &str, reaches: bool) -> Value {
+    json!({
+        "title": title,
+        "readOnlyHint": false,
+        "destructiveHint": true,
+        "idempotentHint": false,
+        "openWorldHint": reaches,
+    })
 }
 
 fn text(listing: &Value, key: &str) -> String {

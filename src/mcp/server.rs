@@ -128,6 +128,8 @@ impl Server {
                 | "resources/read"
                 | "completion/complete"
                 | "subscriptions/listen"
+                | "skills/list"
+                | "skills/get"
         ) || request.method.starts_with("tasks/")
     }
 
@@ -292,6 +294,7 @@ impl Server {
                 self.use_object(era, request, peer).await
             }
             (_, "completion/complete") => self.complete(&request).await,
+            (Era::Modern, "skills/list" | "skills/get") => self.skill(&request).await,
             (_, method) if method.starts_with("tasks/") => self.task(era, request, peer).await,
             (_, method) => Err(Fault::method_not_found(method)),
         }

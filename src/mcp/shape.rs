@@ -32,7 +32,7 @@ pub fn shape(
         | "prompts/list"
         | "resources/list"
         | "resources/templates/list" => Some(LIST_TTL),
-        "resources/read" if complete => Some(0),
+        "resources/read" | "skills/list" | "skills/get" if complete => Some(0),
         _ => None,
     };
     if let Some(ttl) = ttl {

@@ -55,6 +55,10 @@ impl SavedTools {
         let _ = self.service.set(Arc::downgrade(service));
     }
 
+    pub fn folder(&self) -> &SavedFolder {
+        &self.folder
+    }
+
     fn service(&self) -> Result<Arc<Service>, String> {
         let service = self.service.get().and_then(Weak::upgrade);
         service.ok_or_else(|| "saved tools cannot be used here".to_owned())

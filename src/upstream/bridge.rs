@@ -32,8 +32,8 @@ const ROOM: u32 = 32 << 10;
 
 pub struct Bridge {
     servers: Vec<Arc<UpstreamServer>>,
-    /// The names of all that are configured. A program may know of others, and not call them.
-    configured: Vec<String>,
+    /// All that are configured: names, and what their owner says of them. A program may know of others, and not call them.
+    configured: Vec<(String, String)>,
     searcher: Arc<Searcher>,
     calls: Semaphore,
     room: Semaphore,
@@ -112,7 +112,7 @@ impl Http for Bridge {
 impl Bridge {
     pub fn new(
         servers: Vec<Arc<UpstreamServer>>,
-        configured: Vec<String>,
+        configured: Vec<(String, String)>,
         searcher: Arc<Searcher>,
     ) -> Self {
         Self {

@@ -59,6 +59,7 @@ impl UpstreamServers {
             news: self.news.clone(),
             searcher: self.searcher.clone(),
             approved: self.approved.clone(),
+            pseudonyms: self.pseudonyms.clone(),
         };
         // Without an end otherwise, if one of them is this server.
         let nested = launch::is_upstream();
@@ -74,8 +75,9 @@ impl UpstreamServers {
                 let (stderr, news) = (self.stderr, self.news.clone());
                 let lifecycle = Lifecycle::new(name.clone(), server.clone(), stderr, news, memory);
                 let names = (name.clone(), alias.clone());
-                let approved = self.approved.clone();
-                Arc::new(UpstreamServer::configured(names, lifecycle, approved))
+                let (approved, pseudonyms) = (self.approved.clone(), self.pseudonyms.clone());
+                let server = UpstreamServer::configured(names, lifecycle, approved, pseudonyms);
+                Arc::new(server)
             };
             renewed.all.push(kept.unwrap_or_else(make));
         }
@@ -100,6 +102,7 @@ impl UpstreamServers {
             news: self.news.clone(),
             searcher: self.searcher.clone(),
             approved: self.approved.clone(),
+            pseudonyms: self.pseudonyms.clone(),
         }
     }
 }

@@ -11,11 +11,14 @@ use super::approval::{Approved, Decision, Question};
 use super::ledger::Ledger;
 use super::lifecycle::{Lifecycle, lock};
 use super::nearest::{MOST, distance};
+use super::redact::Pseudonyms;
 use super::schema::Checks;
 use super::scrub::{scrub, scrub_error};
 use super::{Arguments, CallError, Functions, Tool, signature};
-use crate::config::{Reach, Rules, Ruling, Server};
+use crate::config::{Reach, Redaction, Rules, Ruling, Server};
 use crate::secret::Hidden;
+
+const NO_RESULT: &str = "it gave no result";
 
 pub struct UpstreamServer {
     /// As its owner calls it.
@@ -27,6 +30,7 @@ pub struct UpstreamServer {
     /// Of the run that this is for, if it is for one.
     ledger: Option<Arc<Ledger>>,
     approved: Arc<Approved>,
+    pseudonyms: Arc<Pseudonyms>,
     /// Whether there was something to call from the start.
     lasting: bool,
 }
@@ -43,6 +47,7 @@ impl UpstreamServer {
         (name, alias): (String, String),
         lifecycle: Lifecycle,
         approved: Arc<Approved>,
+        pseudonyms: Arc<Pseudonyms>,
     ) -> Self {
         Self {
             name,
@@ -51,6 +56,7 @@ impl UpstreamServer {
             checks: Arc::default(),
             ledger: None,
             approved,
+            pseudonyms,
             lasting: true,
         }
     }
@@ -66,6 +72,7 @@ impl UpstreamServer {
             checks: Arc::default(),
             ledger: None,
             approved: Arc::default(),
+            pseudonyms: Arc::default(),
         }
     }
 
@@ -78,6 +85,7 @@ impl UpstreamServer {
             checks: self.checks.clone(),
             ledger: Some(ledger.clone()),
             approved: self.approved.clone(),
+            pseudonyms: self.pseudonyms.clone(),
             lasting: self.lasting,
         }
     }
@@ -175,17 +183,27 @@ impl UpstreamServer {
         let Kind::Configured(lifecycle) = &self.kind else {
             return Err(CallError::Tool("it has tools only".to_owned()));
         };
+        let redaction = lifecycle.server.rules.redact.unwrap_or_default();
+        let mut params = params.clone();
+        self.pseudonyms.restore(&mut params, redaction);
         let link = lifecycle.link().await?;
-        let asked = link.request(method, params).await;
-        scrubbed(asked, &lifecycle.server.secrets, &link.secrets())
+        let asked = link.request(method, &params).await;
+        let asked = scrubbed(asked, &lifecycle.server.secrets, &link.secrets());
+        self.redacted(asked, redaction)
     }
 
-    /// Calls a tool by its name or alias; what it came to, as a program wants it.
+    /// Calls a tool by its name or alias, for the owner; what it came to, as a program would want it.
     pub async fn call(&self, tool: &str, arguments: Arguments) -> Result<Value, CallError> {
-        value(self.call_whole(tool, arguments).await?)
+        match self
+            .carry_out(tool, &arguments, Redaction::default())
+            .await?
+        {
+            Value::Object(result) => value(result),
+            _ => Err(CallError::Tool(NO_RESULT.to_owned())),
+        }
     }
 
-    /// The same; its whole result, also one that says that it failed.
+    /// The same for a program or a model; its whole result, also one that says that it failed.
     ///
     /// Dropping the future takes the call back.
     pub async fn call_whole(
@@ -195,27 +213,57 @@ impl UpstreamServer {
     ) -> Result<Map<String, Value>, CallError> {
         match self.written_down(tool, arguments).await? {
             Value::Object(result) => Ok(result),
-            _ => Err(CallError::Tool("it gave no result".to_owned())),
+            _ => Err(CallError::Tool(NO_RESULT.to_owned())),
+        }
+    }
+
+    /// What a server said to a program, with tokens for personal data.
+    fn redacted(
+        &self,
+        said: Result<Value, CallError>,
+        redaction: Redaction,
+    ) -> Result<Value, CallError> {
+        match said {
+            Ok(mut said) => {
+                self.pseudonyms.redact(&mut said, redaction);
+                Ok(said)
+            }
+            Err(error) => Err(self.pseudonyms.redact_error(error, redaction)),
         }
     }
 
     async fn written_down(&self, tool: &str, arguments: Arguments) -> Result<Value, CallError> {
+        let rules = self.settings().map(|settings| &settings.rules);
+        let redaction = rules.and_then(|rules| rules.redact).unwrap_or_default();
         let Some(ledger) = &self.ledger else {
-            return self.carry_out(tool, &arguments).await;
+            return self.carry_out(tool, &arguments, redaction).await;
         };
         let open = ledger.begin(&self.name, tool, &arguments);
-        let called = match self.settings().map(|settings| &settings.rules) {
-            None => self.carry_out(tool, &arguments).await,
-            Some(rules) => match ledger.spend(&self.name, open.sent(), rules) {
-                Ok(()) => self.carry_out(tool, &arguments).await,
-                Err(error) => Err(error),
-            },
+        let spent = rules.map_or(Ok(()), |rules| ledger.spend(&self.name, open.sent(), rules));
+        let called = match spent {
+            Ok(()) => self.carry_out(tool, &arguments, redaction).await,
+            Err(error) => Err(error),
         };
         open.end(&called);
         called
     }
 
-    async fn carry_out(&self, tool: &str, arguments: &Arguments) -> Result<Value, CallError> {
+    /// With tokens for personal data, which are values again for the server.
+    async fn carry_out(
+        &self,
+        tool: &str,
+        arguments: &Arguments,
+        redaction: Redaction,
+    ) -> Result<Value, CallError> {
+        if redaction == Redaction::default() {
+            return self.carry_out_plain(tool, arguments).await;
+        }
+        let restored = self.pseudonyms.restore_arguments(arguments, redaction)?;
+        let called = self.carry_out_plain(tool, &restored).await;
+        self.redacted(called, redaction)
+    }
+
+    async fn carry_out_plain(&self, tool: &str, arguments: &Arguments) -> Result<Value, CallError> {
         match &self.kind {
             Kind::Functions(functions, _) => {
                 let known = self.known();

@@ -71,7 +71,7 @@ pub fn parameters(tool: &Tool) -> String {
     cut(&schema.of(&tool.input, 0), LONGEST)
 }
 
-fn call(server: &str, tool: &Tool, depth: usize) -> String {
+pub fn call(server: &str, tool: &Tool, depth: usize) -> String {
     let name = spelled(&tool.name);
     let schema = Schema {
         root: &tool.input,

@@ -1,5 +1,8 @@
 //! `serve --as code-execution-mode`: what clients of mcp-server-code-execution-mode rely on, and what was wrong with it and must be right here.
 
+mod defects;
+mod places;
+
 use std::fs;
 
 use serde_json::{Value, json};
@@ -173,84 +176,4 @@ fn c8_servers_is_a_list_of_those_that_may_be_called() {
     // Control: without the list all of them may be.
     let all = python(&mut client, code);
     assert_eq!(text(&all), "('other', 'studio') ('other', 'studio')\nx\n");
-}
-
-#[test]
-fn t_c2_to_t_c14_what_was_wrong_there_is_right_here() {
-    if !has("python3") {
-        return;
-    }
-    let mut client = open(&[]);
-    for (what, code, expected) in [
-        (
-            "T-C3: a result of 10 MB",
-            "value = studio.fill(bytes=10_000_000)\nprint(len(value))",
-            "10000000\n",
-        ),
-        (
-            "T-C4: calls overlap",
-            "import asyncio, time\nstudio.say(text='up')\nbegin = time.monotonic()\nasync def main():\n    await asyncio.gather(*[studio.sleep(seconds=0.5) for _ in range(3)])\nasyncio.run(main())\nprint(time.monotonic() - begin < 1.4)",
-            "True\n",
-        ),
-        (
-            "the names in the environment",
-            "import json, os\nprint(json.loads(os.environ['MCP_AVAILABLE_SERVERS']), os.environ['MCP_DISCOVERED_SERVERS'])",
-            "['other', 'studio'] [\"other\",\"studio\"]\n",
-        ),
-        (
-            "T-C5: runtime is predefined",
-            "print(runtime.discovered_servers())",
-            "('other', 'studio')\n",
-        ),
-        (
-            "T-C6: search finds tools of every server",
-            "print(sorted({it['server'] for it in await runtime.search_tool_docs('draw picture')}))",
-            "['other', 'studio']\n",
-        ),
-        (
-            "T-C8: every line is there",
-            "print('a'); print(); print('()'); print('b')",
-            "a\n\n()\nb\n",
-        ),
-        (
-            "T-C9: a failed tool raises",
-            "try:\n    await mcp_studio.refuse()\nexcept runtime.MCPError as error:\n    print(error, (await runtime.call_tool('studio', 'refuse'))['isError'])",
-            "studio.refuse: no paper True\n",
-        ),
-        (
-            "T-C10: positional arguments",
-            "try:\n    await mcp_studio.add(1)\nexcept TypeError as error:\n    print('add({first:number' in str(error), (await mcp_studio.add({'first': 1}))['structuredContent'])",
-            "True {'sum': 2}\n",
-        ),
-        (
-            "T-C11: asyncio.run",
-            "import asyncio\nasync def main():\n    return 5\nprint(asyncio.run(main()))",
-            "5\n",
-        ),
-        (
-            "T-C12: stdin is no protocol",
-            "import sys\nprint(repr(sys.stdin.read()), studio.say(text='after'))",
-            "'' after\n",
-        ),
-        (
-            "T-C13: real streams and modules",
-            "import sys, subprocess, pickle\nclass C:\n    pass\nprint(type(pickle.loads(pickle.dumps(C()))).__name__, flush=True)\nsys.stdout.buffer.write(b'raw\\n')\nsys.stdout.flush()\nsubprocess.run(['echo', 'hi'])",
-            "C\nraw\nhi\n",
-        ),
-        ("T-C14: the last expression", "1 + 1", "value: 2"),
-    ] {
-        let result = python(&mut client, code);
-        assert_eq!(text(&result), expected, "{what}: {result}");
-    }
-    // T-C2: a long line is cut for the reader, and all of it is kept.
-    let long = python(&mut client, "print('x' * 70_000)");
-    let link = &long["content"][1];
-    assert_eq!(
-        (&link["type"], &link["size"]),
-        (&json!("resource_link"), &json!(70_001)),
-        "{link}"
-    );
-    assert_eq!(long["isError"], false);
-    let line = python(&mut client, "print('x' * 5_000_000)");
-    assert_eq!(line["content"][1]["size"], 5_000_001);
 }

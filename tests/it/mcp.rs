@@ -3,6 +3,7 @@
 pub mod client;
 mod http;
 mod publish;
+mod skills;
 mod stdio;
 mod tasks;
 mod tool;

@@ -37,6 +37,9 @@ pub struct Arguments {
     /// Publish the scripts in this folder as tools, prompts and resources
     #[arg(long, value_name = "DIR")]
     pub publish: Option<PathBuf>,
+    /// Offer saved tools, and published ones, as skills too (the Skills extension of MCP)
+    #[arg(long)]
+    pub skills: bool,
     /// Be compatible with another server: offer its tools, take its flags, answer as it does
     #[arg(long = "as", value_name = "SERVER")]
     pub compat: Option<Compat>,
@@ -139,7 +142,10 @@ impl Arguments {
 
     /// The configuration with what these arguments decide for this server.
     pub fn apply(&self, mut config: Config) -> Result<Config, RequestError> {
-        config.discover |= self.discover;
+        if self.discover {
+            config.discover = Some(true);
+        }
+        config.replaces_bridge = self.compat == Some(Compat::CodeExecutionMode);
         let workspace = self.workspace.as_deref().map(parse_workspace);
         config.for_server(self.limits.read()?, workspace.transpose()?)
     }

@@ -1,5 +1,6 @@
 //! `hotcell serve --as`: compatibility with another server, with its tools, flags and variables.
 
+use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -77,7 +78,11 @@ pub fn code_execution_mode() -> CodeExecutionModeSettings {
     if let Ok(level) = std::env::var("MCP_BRIDGE_LOG_LEVEL") {
         crate::log::start_like(&level);
     }
-    let settings = CodeExecutionModeSettings::read(|name| std::env::var(name).ok());
+    let text = |value: OsString| value.into_string().ok();
+    let variables =
+        std::env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
+    let variables = variables.collect();
+    let settings = CodeExecutionModeSettings::read(&variables);
     for note in &settings.notes {
         print_note(note);
     }

@@ -20,13 +20,20 @@ pub fn read(value: &Value, url_is_sse: bool) -> Result<Option<Entry>, String> {
         found.next().filter(|text| !text.is_empty())
     };
     let kind = first(&["type", "transport"]);
+    // Parts of Goose itself.
+    if matches!(
+        kind,
+        Some("builtin" | "platform" | "frontend" | "inline_python")
+    ) {
+        return Ok(None);
+    }
     let is_remote =
         matches!(kind, Some("remote")) || kind.is_some_and(|it| Transport::parse(it).is_some());
     let mut entry = Entry {
         command: command(value)?,
         folder: first(&["cwd"]).map(str::to_owned),
         env: pairs(value, &["env", "environment", "envs"]),
-        pass: names(&value["env_vars"]),
+        pass: [names(&value["env_vars"]), names(&value["env_keys"])].concat(),
         url: first(&["url", "serverUrl", "httpUrl", "uri"]).map(str::to_owned),
         headers: pairs(value, &["headers", "http_headers"]),
         bearer: first(&["bearer_token_env_var"]).map(str::to_owned),
@@ -34,7 +41,7 @@ pub fn read(value: &Value, url_is_sse: bool) -> Result<Option<Entry>, String> {
         description: first(&["description"]).map(str::to_owned),
         idle: None,
         rules: Rules {
-            allow: patterns(value, &["enabled_tools", "includeTools"]),
+            allow: patterns(value, &["enabled_tools", "includeTools", "available_tools"]),
             deny: patterns(value, &["disabled_tools", "excludeTools"]),
             ..Rules::default()
         },

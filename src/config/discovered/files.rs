@@ -45,8 +45,31 @@ impl Source {
     }
 }
 
+/// Whose files are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Places {
+    /// Those that mcp-server-code-execution-mode reads.
+    Bridge,
+    All,
+}
+
+/// Where mcp-server-code-execution-mode keeps what it has, if somebody has said where.
+pub fn bridge_folder(own: Own<'_>) -> Option<PathBuf> {
+    named("MCP_BRIDGE_STATE_DIR", own)
+}
+
+/// The path that a variable names, if it is absolute. What is below the folder that we were started in is not known to be its owner's.
+fn named(variable: &str, own: Own<'_>) -> Option<PathBuf> {
+    let text = own(variable)?;
+    let path = match text.strip_prefix("~/").zip(own("HOME")) {
+        Some((rest, home)) => PathBuf::from(home).join(rest),
+        None => PathBuf::from(text),
+    };
+    path.is_absolute().then_some(path)
+}
+
 /// All files that may be there, the most certain first.
-pub fn sources(own: Own<'_>) -> Vec<Source> {
+pub fn sources(places: Places, own: Own<'_>) -> Vec<Source> {
     let mut all = Vec::new();
     let mut add = |path: Option<PathBuf>, keys| {
         let source = path.filter(|path| path.is_absolute()).map(|path| Source {
@@ -57,7 +80,7 @@ pub fn sources(own: Own<'_>) -> Vec<Source> {
         });
         all.extend(source);
     };
-    let named = |variable: &str| own(variable).map(PathBuf::from);
+    let named = |variable: &str| named(variable, own);
     let home = named("HOME");
     let at_home = |path: &str| home.as_ref().map(|home| home.join(path));
     let config = named("XDG_CONFIG_HOME").or_else(|| at_home(".config"));
@@ -65,7 +88,8 @@ pub fn sources(own: Own<'_>) -> Vec<Source> {
     let in_library = |path: &str| at_home("Library/Application Support").map(|it| it.join(path));
 
     add(named("MCP_SERVERS_CONFIG"), ANY);
-    let mut own_files: Vec<PathBuf> = at_home("MCPs")
+    let mut own_files: Vec<PathBuf> = bridge_folder(own)
+        .or_else(|| at_home("MCPs"))
         .and_then(|folder| std::fs::read_dir(folder).ok())
         .into_iter()
         .flatten()
@@ -75,6 +99,9 @@ pub fn sources(own: Own<'_>) -> Vec<Source> {
         .collect();
     own_files.sort();
     own_files.into_iter().for_each(|path| add(Some(path), ANY));
+    if places == Places::Bridge {
+        return all;
+    }
     add(at_home(".claude.json"), USUAL);
     add(Some("/etc/claude-code/managed-mcp.json".into()), USUAL);
     let desktop = "Claude/claude_desktop_config.json";
@@ -100,6 +127,7 @@ pub fn sources(own: Own<'_>) -> Vec<Source> {
     let codex = named("CODEX_HOME").or_else(|| at_home(".codex"));
     add(codex.map(|it| it.join("config.toml")), &[&["mcp_servers"]]);
     add(at_home(".gemini/settings.json"), USUAL);
+    add(in_config("goose/config.yaml"), &[&["extensions"]]);
     for path in [
         named("OPENCODE_CONFIG"),
         in_config("opencode/opencode.json"),

@@ -26,7 +26,7 @@ fn discover(files: &[(&str, &str)], more: &[(&str, &str)]) -> (Vec<String>, Disc
         program: Path::new("/bin/sh").canonicalize().ok(),
         with_ourselves: false,
     };
-    let found = looking.discover(&[]);
+    let found = looking.discover(Places::All, &[]);
     let shown = found
         .servers
         .iter()
@@ -113,6 +113,10 @@ fn the_files_of_every_client_are_read_as_it_writes_them() {
             r#"{"mcpServers": {"gs": {"url": "https://gs.test/sse"}, "gh": {"httpUrl": "https://gh.test/mcp"}, "gv": {"command": "g", "args": ["$MY_TOKEN"]}}}"#,
         ),
         (
+            ".config/goose/config.yaml",
+            "# of Goose\nGOOSE_MODEL: x\nextensions:\n  developer:\n    enabled: true\n    type: builtin\n    name: developer\n  fetch:\n    name: Fetch\n    enabled: true\n    type: stdio\n    cmd: uvx\n    args:\n      - 'mcp-server-fetch'\n      - --fast\n    envs: {LEVEL: \"2\"}\n    env_keys: [MY_TOKEN]\n    timeout: 300\n  away:\n    enabled: true\n    type: streamable_http\n    uri: https://away.test/mcp\n    headers: {}\n  asleep: {enabled: false, type: stdio, cmd: x}\n",
+        ),
+        (
             ".config/opencode/opencode.jsonc",
             r#"{"mcp": {"oc": {"type": "local", "command": ["o", "1"], "environment": {"K": "{env:MY_TOKEN}"}}, "or": {"type": "remote", "url": "https://or.test/", "enabled": true}}}"#,
         ),
@@ -139,6 +143,8 @@ fn the_files_of_every_client_are_read_as_it_writes_them() {
         "gh: https://gh.test/mcp",
         "gs: https://gs.test/sse sse",
         "gv: g tok-12345678",
+        "fetch: uvx mcp-server-fetch --fast LEVEL=2 MY_TOKEN=tok-12345678",
+        "away: https://away.test/mcp http",
         "oc: o 1 K=tok-12345678",
         "or: https://or.test/",
     ];
@@ -164,7 +170,7 @@ fn our_own_entry_is_left_out_the_same_one_is_there_once_and_a_broken_file_is_tol
     let files = [
         (
             "MCPs/a.json",
-            r#"{"mcpServers": {"x": {"command": "one"}, "hotcell": {"command": "anything"}, "me": {"command": "/opt/bin/hotcell"}, "shell": {"command": "sh"}}}"#,
+            r#"{"mcpServers": {"x": {"command": "one"}, "hotcell": {"command": "anything"}, "me": {"command": "/opt/bin/hotcell"}, "old": {"command": "uvx", "args": ["--from", "git+x/mcp-server-code-execution-mode"]}, "shell": {"command": "sh"}}}"#,
         ),
         (
             ".cursor/mcp.json",
@@ -176,6 +182,10 @@ fn our_own_entry_is_left_out_the_same_one_is_there_once_and_a_broken_file_is_tol
         ),
         (".gemini/settings.json", "{ nonsense"),
         (".codex/config.toml", "[["),
+        (
+            ".config/goose/config.yaml",
+            "extensions: &a [*a, *a]\n  : {",
+        ),
     ];
     let (found, all) = discover(&files, &[]);
     let expected = ["x: one", "odd: mistake: it is no object", "x_2: two"];
@@ -184,7 +194,7 @@ fn our_own_entry_is_left_out_the_same_one_is_there_once_and_a_broken_file_is_tol
     let mut expected = expected.to_vec();
     expected.sort_unstable();
     assert_eq!(sorted, expected);
-    assert_eq!(all.complaints.len(), 2, "{:?}", all.complaints);
+    assert_eq!(all.complaints.len(), 3, "{:?}", all.complaints);
 
     let named = [(
         "elsewhere/s.json",
@@ -192,4 +202,22 @@ fn our_own_entry_is_left_out_the_same_one_is_there_once_and_a_broken_file_is_tol
     )];
     let (found, _) = discover(&named, &[("MCP_SERVERS_CONFIG", "HOME/elsewhere/s.json")]);
     assert_eq!(found, ["s: s"]);
+    let moved = [
+        (
+            "elsewhere/s.json",
+            r#"{"mcpServers": {"s": {"command": "s"}}, "description": "all of them"}"#,
+        ),
+        ("MCPs/a.json", r#"{"mcpServers": {"a": {"command": "a"}}}"#),
+    ];
+    for (folder, expected) in [
+        ("HOME/elsewhere", "s: s"),
+        ("~/elsewhere", "s: s"),
+        ("elsewhere", "a: a"),
+        ("", "a: a"),
+    ] {
+        let (found, all) = discover(&moved, &[("MCP_BRIDGE_STATE_DIR", folder)]);
+        assert_eq!(found, [expected], "{folder}");
+        let described = all.servers[0].1.description.as_deref();
+        assert_eq!(described.is_some(), expected == "s: s");
+    }
 }

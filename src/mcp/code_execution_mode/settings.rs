@@ -1,5 +1,7 @@
 //! The variables of mcp-server-code-execution-mode, as settings of ours.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 use crate::request::{parse_count, parse_cpus, parse_duration, parse_size};
@@ -16,6 +18,18 @@ pub struct Settings {
     pub notes: Vec<String>,
 }
 
+/// Variables that are read, here or where servers are looked for.
+const KNOWN: [&str; 9] = [
+    "MCP_BRIDGE_ALLOW_SELF_SERVER",
+    "MCP_BRIDGE_CPUS",
+    "MCP_BRIDGE_LOG_LEVEL",
+    "MCP_BRIDGE_MAX_TIMEOUT",
+    "MCP_BRIDGE_MEMORY",
+    "MCP_BRIDGE_OUTPUT_MODE",
+    "MCP_BRIDGE_PIDS",
+    "MCP_BRIDGE_STATE_DIR",
+    "MCP_BRIDGE_TIMEOUT",
+];
 /// Variables that are about containers, of which there are none.
 const CONTAINERS: [&str; 4] = [
     "MCP_BRIDGE_IMAGE",
@@ -26,13 +40,30 @@ const CONTAINERS: [&str; 4] = [
 
 impl Settings {
     /// Reads the variables; what cannot be read is as if it were not set, and is noted.
-    pub fn read(variable: impl Fn(&str) -> Option<String>) -> Self {
-        let variable = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
-        let mut notes: Vec<String> = CONTAINERS
-            .into_iter()
-            .filter(|name| variable(name).is_some())
-            .map(|name| format!("{name} has no effect: programs run in hotcell's own sandbox"))
-            .collect();
+    pub fn read(variables: &BTreeMap<String, String>) -> Self {
+        let variable = |name: &str| {
+            let set = variables.get(name).cloned();
+            set.filter(|value| !value.trim().is_empty())
+        };
+        let set = variables.keys().map(String::as_str);
+        let set = set.filter(|name| name.starts_with("MCP_BRIDGE_") && variable(name).is_some());
+        let note = |name: &str| match name {
+            name if KNOWN.contains(&name) => None,
+            name if CONTAINERS.contains(&name) => Some(format!(
+                "{name} has no effect: programs run in hotcell's own sandbox"
+            )),
+            name => Some(format!(
+                "{} is not known and has no effect",
+                name.escape_debug()
+            )),
+        };
+        let mut notes: Vec<String> = set.filter_map(note).collect();
+        for name in ["MCP_BRIDGE_STATE_DIR", "MCP_SERVERS_CONFIG"] {
+            let path = variable(name);
+            if path.is_some_and(|it| !it.starts_with('/') && !it.starts_with("~/")) {
+                notes.push(format!("{name} has no effect: it is not an absolute path"));
+            }
+        }
         let mut seconds = |name: &str, usual: u64| {
             let Some(text) = variable(name) else {
                 return usual;
@@ -66,11 +97,14 @@ impl Settings {
             parse_count(it).is_ok()
         });
         limit("MCP_BRIDGE_CPUS", "cpus", &|it| parse_cpus(it).is_ok());
-        let mode = variable("MCP_BRIDGE_OUTPUT_MODE").unwrap_or_default();
+        let mode = variable("MCP_BRIDGE_OUTPUT_MODE").map(|it| it.trim().to_lowercase());
+        if !matches!(mode.as_deref(), None | Some("compact" | "toon")) {
+            notes.push("MCP_BRIDGE_OUTPUT_MODE: `compact` or `toon` was expected".to_owned());
+        }
         Self {
             seconds: usual,
             most_seconds,
-            is_toon: mode.trim().eq_ignore_ascii_case("toon"),
+            is_toon: mode.as_deref() == Some("toon"),
             limits,
             notes,
         }
@@ -86,11 +120,8 @@ mod tests {
     use super::*;
 
     fn read(pairs: &[(&str, &str)]) -> Settings {
-        let variable = |name: &str| {
-            let found = pairs.iter().find(|it| it.0 == name);
-            found.map(|it| it.1.to_owned())
-        };
-        Settings::read(variable)
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        Settings::read(&pairs.iter().map(owned).collect())
     }
 
     #[test]
@@ -112,5 +143,27 @@ mod tests {
         assert_eq!(settings.limits["cpus"], 1.5);
         assert_eq!(settings.notes.len(), 2, "{:?}", settings.notes);
         assert_eq!(read(&[("MCP_BRIDGE_TIMEOUT", "900")]).seconds, 120);
+    }
+
+    #[test]
+    fn every_variable_is_honoured_or_reported() {
+        let known: Vec<_> = KNOWN.iter().map(|name| (*name, "1")).collect();
+        let notes = read(&known).notes;
+        assert_eq!(notes.len(), 2, "{notes:?}");
+        let notes = read(&[
+            ("MCP_BRIDGE_OUTPUT_MODE", "xml"),
+            ("MCP_BRIDGE_STATE_DIR", "here"),
+            ("MCP_BRIDGE_STATEDIR", "/there"),
+            ("MCP_BRIDGE_IMAGE", "x"),
+            ("MCP_BRIDGE_RUNTIME", ""),
+        ])
+        .notes;
+        let expected = [
+            "MCP_BRIDGE_IMAGE has no effect: programs run in hotcell's own sandbox",
+            "MCP_BRIDGE_STATEDIR is not known and has no effect",
+            "MCP_BRIDGE_STATE_DIR has no effect: it is not an absolute path",
+            "MCP_BRIDGE_OUTPUT_MODE: `compact` or `toon` was expected",
+        ];
+        assert_eq!(notes, expected);
     }
 }

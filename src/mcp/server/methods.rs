@@ -11,7 +11,7 @@ use crate::mcp::era::{Era, Revision, SUPPORTED};
 use crate::mcp::message::{Fault, Request};
 use crate::mcp::objects::{Answer, Arguments};
 use crate::mcp::session::Session;
-use crate::mcp::tasks;
+use crate::mcp::{skills, tasks};
 
 /// Entries on one page of a list.
 const PAGE: usize = 100;
@@ -62,6 +62,9 @@ impl Server {
         if self.catalog().tasks.is_some() {
             tasks::add_capability(&mut capabilities, era);
         }
+        if self.catalog().skills.is_some() && era.is_modern() {
+            capabilities["extensions"][skills::EXTENSION] = json!({});
+        }
         capabilities
     }
 
@@ -92,17 +95,22 @@ impl Server {
                 each(&catalog.templates, |template| template.listing()),
             ),
         };
-        let start = match request.params.get("cursor") {
-            None => 0,
-            Some(cursor) => page(cursor, entries.len())
-                .ok_or_else(|| Fault::invalid_params("`cursor` is not valid"))?,
-        };
-        let end = entries.len().min(start + PAGE);
-        let mut result = members([(name, entries[start..end].into())]);
-        if end < entries.len() {
-            result.insert("nextCursor".to_owned(), format!("p{end}").into());
+        pages(name, &entries, request)
+    }
+
+    /// A method of the Skills extension, where there are some.
+    pub(super) async fn skill(&self, request: &Request) -> Result<Members, Fault> {
+        let none = || Fault::method_not_found(&request.method);
+        let skills = self.catalog().skills.clone().ok_or_else(none)?;
+        match request.method.as_str() {
+            "skills/list" => pages("skills", &skills::list(&skills).await, request),
+            "skills/get" => {
+                let uri = string(&request.params, "uri")?;
+                let found = skills::get(&skills, uri).await;
+                found.ok_or_else(|| no_resource(uri))
+            }
+            _ => Err(none()),
         }
-        Ok(result)
     }
 
     pub(super) async fn use_object(
@@ -250,6 +258,21 @@ fn each<T: ?Sized>(
     listing: impl Fn(&T) -> Value,
 ) -> Vec<Value> {
     objects.values().map(|object| listing(object)).collect()
+}
+
+/// The page of a list that a request asks for.
+fn pages(name: &str, entries: &[Value], request: &Request) -> Result<Members, Fault> {
+    let start = match request.params.get("cursor") {
+        None => 0,
+        Some(cursor) => page(cursor, entries.len())
+            .ok_or_else(|| Fault::invalid_params("`cursor` is not valid"))?,
+    };
+    let end = entries.len().min(start + PAGE);
+    let mut result = members([(name, entries[start..end].into())]);
+    if end < entries.len() {
+        result.insert("nextCursor".to_owned(), format!("p{end}").into());
+    }
+    Ok(result)
 }
 
 fn page(cursor: &Value, entries: usize) -> Option<usize> {

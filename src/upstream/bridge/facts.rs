@@ -26,8 +26,10 @@ impl Bridge {
         let loaded = loaded
             .map(|it| json!({ "name": it.name, "alias": it.alias, "cwd": it.folder() }))
             .collect::<Vec<_>>();
-        let about = |name: &String| json!({ "name": name, "description": "" });
-        let discovered: Vec<Value> = self.configured.iter().map(about).collect();
+        let discovered = self.configured.iter();
+        let discovered = discovered
+            .map(|(name, about)| json!({ "name": name, "description": about }))
+            .collect::<Vec<_>>();
         json!({ "loaded": loaded, "discovered": discovered })
     }
 
