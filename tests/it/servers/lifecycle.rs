@@ -2,14 +2,14 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{configure, log, serve, structured};
+use super::{configure, log, run, serve, structured};
 use crate::mcp::client::Client;
-use crate::support::{Hotcell, PATIENCE, anyone, eventually};
+use crate::support::{Hotcell, PATIENCE, anyone, eventually, everyone};
 
 const CONFIG: &str = "home/.config/hotcell/config.toml";
 
@@ -164,4 +164,58 @@ print(last)
     );
     let tries = log(&hotcell, "tries.log").matches("tried").count();
     assert!((1..=4).contains(&tries), "{tries}");
+}
+
+#[test]
+fn a_server_that_dies_is_started_again_and_costs_one_call() {
+    let Some(hotcell) = everyone().pop() else {
+        return;
+    };
+    configure(&hotcell);
+    let code = r#"
+for _ in range(2):
+    try:
+        clock.die()
+    except ToolError as error:
+        print(error.kind, error)
+    print(clock.text(text="again"))
+"#;
+    let result = run(&hotcell, &["-l", "python", "-c", code]);
+    let round = "unavailable clock.die: the server is not available: it has ended; run `hotcell servers` to see its messages\nagain\n";
+    assert_eq!(result["stdout"], round.repeat(2), "{result}");
+    assert_eq!(log(&hotcell, "clock.log").matches("start").count(), 3);
+}
+
+#[test]
+fn a_call_ends_with_its_run_and_a_server_with_hotcell() {
+    for hotcell in everyone() {
+        configure(&hotcell);
+        for killed in [false, true] {
+            fs::write(hotcell.place("clock.log"), "").expect("an empty log");
+            let mut client = serve(&hotcell);
+            let code = "clock.wait(seconds=60)";
+            let result = client.run(json!({ "language": "python", "code": code, "timeout": 1 }));
+            assert_eq!(structured(&result)["status"], "timeout", "{result}");
+            let seen =
+                |what: &str| eventually(PATIENCE, || log(&hotcell, "clock.log").contains(what));
+            assert!(seen("cancelled"), "{}", log(&hotcell, "clock.log"));
+            let text = log(&hotcell, "clock.log");
+            let pid = text
+                .lines()
+                .find_map(|line| line.strip_prefix("start "))
+                .expect("its pid");
+            let process = Path::new("/proc").join(pid);
+            assert!(process.exists(), "it is kept for the next call");
+            if killed {
+                client.child.kill().expect("a kill");
+                client.child.wait().expect("an end");
+            } else {
+                drop(client);
+            }
+            assert!(
+                eventually(PATIENCE, || !process.exists()),
+                "{killed}: {pid} is left"
+            );
+        }
+    }
 }
