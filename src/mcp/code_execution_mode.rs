@@ -27,6 +27,7 @@ pub use settings::Settings;
 
 /// The server's name in that mode.
 pub const NAME: &str = "mcp-server-code-execution-mode";
+const SCHEME: &str = "resource://";
 const ADDRESS: &str = "resource://mcp-server-code-execution-mode/capabilities";
 
 /// The server of what programs have saved (`publish::saved`).
@@ -262,12 +263,17 @@ impl Resource for Capabilities {
         })
     }
 
+    /// All that could be one of that server's, so that an unknown one is refused in its words.
     fn holds(&self, uri: &str) -> bool {
-        uri == ADDRESS
+        uri.starts_with(SCHEME)
     }
 
     fn read<'a>(&'a self, uri: &'a str, _: &'a Context) -> Boxed<'a, Result<Answer, Fault>> {
         Box::pin(async move {
+            if uri != ADDRESS {
+                let uri: String = uri.chars().take(400).collect();
+                return Err(Fault::invalid_params(format!("Unknown resource: {uri}")));
+            }
             let text = format!(
                 "# Code execution\n\n`run_python` runs Python in a fresh sandbox: no network, no files of the host, nothing kept between calls.\n\n{HELPERS}\n"
             );

@@ -152,7 +152,13 @@ fn c13_the_capabilities_are_a_resource() {
     assert_eq!(contents["mimeType"], "text/markdown");
     assert!(contents["text"].to_string().contains("search_tool_docs"));
     let unknown = client.request("resources/read", json!({ "uri": "resource://x" }));
-    assert_eq!(unknown["error"]["code"], -32602);
+    let error = &unknown["error"];
+    assert_eq!(
+        (&error["code"], &error["message"]),
+        (&json!(-32602), &json!("Unknown resource: resource://x"))
+    );
+    let unknown = client.request("tools/call", json!({ "name": "x", "arguments": {} }));
+    assert_eq!(unknown["error"]["message"], "Unknown tool: x", "{unknown}");
 }
 
 #[test]

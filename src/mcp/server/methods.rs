@@ -297,7 +297,8 @@ fn string<'a>(params: &'a Members, key: &str) -> Result<&'a str, Fault> {
 
 fn unknown(kind: &str, name: &str) -> Fault {
     let name: String = name.chars().take(128).collect();
-    Fault::invalid_params(format!("unknown {kind}: {name}"))
+    // In the words of the official libraries, which clients know.
+    Fault::invalid_params(format!("Unknown {kind}: {name}"))
 }
 
 fn no_resource(uri: &str) -> Fault {
