@@ -9,11 +9,11 @@ use tokio::sync::{Notify, watch};
 use super::backoff::Failures;
 use super::http::LOGIN;
 use super::launch::ServerStderr;
-use super::link::{self, Link, Upstream};
+use super::link::{self, Link, MISTAKE, Upstream};
 use super::scrub::scrub_tools;
 use super::storage::Memory;
 use super::{CallError, Tool};
-use crate::config::Server;
+use crate::config::{Reach, Server};
 
 /// One server of the configuration, and whether it runs.
 pub struct Lifecycle {
@@ -79,6 +79,10 @@ impl Lifecycle {
 
     /// The connection, opened at need. Whoever comes meanwhile waits for the same, and nobody's leaving ends it.
     pub async fn link(self: &Arc<Self>) -> Result<Link, CallError> {
+        if let Reach::Mistake(_) = &self.server.reach {
+            // Nothing to wait for: it is as wrong in a second.
+            return Err(CallError::Unavailable(MISTAKE.to_owned()));
+        }
         loop {
             let mut opening = {
                 let mut phase = lock(&self.phase);

@@ -25,6 +25,9 @@ pub const MOST_TOOLS: usize = 20_000;
 /// Pages of a list of tools.
 pub const MOST_PAGES: usize = 200;
 
+/// Why a server is not reached whose entry is wrong.
+pub const MISTAKE: &str = "its entry has a mistake";
+
 /// An open connection to a server. Dropping it ends the connection, and the server if we have started it.
 pub trait Upstream: Send + Sync {
     /// Whether there will be no more answers.
@@ -92,7 +95,7 @@ pub async fn open(
     let news = || News::for_listeners(news.clone());
     let reach = async {
         let link = match &server.reach {
-            Reach::Mistake(_) => return Err("its entry has a mistake".to_owned()),
+            Reach::Mistake(_) => return Err(MISTAKE.to_owned()),
             Reach::Program(program) => {
                 let connection = Connection::start(program, stderr, news()).await?;
                 Arc::new(connection) as Link

@@ -63,9 +63,8 @@ fn t_c7_an_entry_with_an_address_is_served_and_a_broken_one_is_told_of_by_name_a
     hotcell.write("home/MCPs/servers.json", entries.to_string());
     let mut client = serve(&hotcell, &[("OWN_CLOCK_KEY", crate::servers::KEY)]);
     let code = "print(web.say(text='over HTTP'))\ntry:\n    broken.any()\nexcept MCPError as error:\n    print(error)";
-    let called = said(&mut client, code);
-    let expected = "over HTTP\nbroken.any: the server is not available: its entry has a mistake; ";
-    assert!(called.starts_with(expected), "{called}");
+    let expected = "over HTTP\nbroken.any: the server is not available: its entry has a mistake; run `hotcell servers` to see its messages\n";
+    assert_eq!(said(&mut client, code), expected);
     let mut command = hotcell.command();
     let listed =
         crate::support::Running::start(command.args(["servers", "--discover", "list"])).finish();
