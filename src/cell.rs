@@ -20,7 +20,7 @@ pub use ::jail::{Exit, Limits, Mount, Tree, View, Zygote};
 pub use branch::Branch;
 pub use changes::{ChangedContent, ChangedFile, Changes, Version, WantedChanges, changes};
 pub use error::CellError;
-pub use isolation::{Isolation, Level, Requirement, WallReport};
+pub use isolation::{Isolation, Level, OF_ROOT, Requirement, WallReport};
 pub use jail::{JailProvider, Trust, Warming};
 pub use launch::{Launch, Loopback, Prestart, Share};
 pub use provider::{Boxed, Cell, Event, Provider, Start};

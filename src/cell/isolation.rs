@@ -9,6 +9,9 @@ use serde::Serialize;
 /// The newest landlock rules we use came with this ABI (Linux 6.12).
 const LANDLOCK_WHOLE: u8 = 6;
 
+/// The walls that only a server of root's has.
+pub const OF_ROOT: [&str; 2] = ["private devices", "private quotas"];
+
 /// What a cell's walls are, as its init reported them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Isolation {
@@ -144,7 +147,7 @@ impl Isolation {
 }
 
 /// The wall, its name, how it holds, how to fix it, and whether it confines.
-const KERNEL_WALLS: [(Wall, &str, &str, &str, bool); 7] = [
+const KERNEL_WALLS: [(Wall, &str, &str, &str, bool); 9] = [
     (
         Wall::Network,
         "network namespace",
@@ -184,7 +187,7 @@ const KERNEL_WALLS: [(Wall, &str, &str, &str, bool); 7] = [
         Wall::Overlay,
         "private inodes",
         "its own overlay over every visible folder",
-        "Cells share inodes of /usr and could signal by file locks. Load the kernel's `overlay` module.",
+        "Sandboxes share inodes and could signal by file locks. Load the kernel's `overlay` module; pre-started sandboxes need a kernel from 6.5 on.",
         false,
     ),
     (
@@ -192,6 +195,20 @@ const KERNEL_WALLS: [(Wall, &str, &str, &str, bool); 7] = [
         "no new namespaces",
         "none can be made inside, even without the system call filter",
         "Only the filter refuses them. Allow writing /proc/sys/user in the container.",
+        false,
+    ),
+    (
+        Wall::Devices,
+        OF_ROOT[0],
+        "devices that nobody else has",
+        "Sandboxes share /dev/null and its like with the host, and could signal by file locks and watches on them. Run hotcell as root, in a container with CAP_MKNOD.",
+        false,
+    ),
+    (
+        Wall::Quotas,
+        OF_ROOT[1],
+        "a uid of its own, by which the kernel counts",
+        "Sandboxes share what the kernel counts for a user: epoll watches, pipe pages, pending signals, descriptors on their way. Run hotcell as root, and each has a uid of its own.",
         false,
     ),
 ];

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::cells::{self, Findings, Outside};
 use super::question::{Deed, Fact};
 use super::{Check, Group, State};
-use crate::cell::Isolation;
+use crate::cell::{Isolation, WallReport};
 
 /// Whether a promise is kept; else what was found instead.
 type Kept = Result<(), String>;
@@ -61,6 +61,7 @@ fn inside(said: &[Fact], outside: &Outside, isolation: &Isolation) -> Vec<Check>
         ("namespaces", "no new ones can be made", "seccomp", refused(said, Deed::Namespace, &[Errno::PERM, Errno::NOSPC])),
         ("host files", "a file planted outside cannot be seen", "private root", refused(said, Deed::ReadCanary, hidden)),
         ("/etc/shadow", "cannot be read", "private root", refused(said, Deed::ReadShadow, hidden)),
+        ("locks", "a lock on a file of the host is not felt inside", "private inodes", locks(said, isolation)),
         ("/usr", "cannot be written", "private root", refused(said, Deed::WriteUsr, &[Errno::ROFS, Errno::ACCESS])),
     ];
     if let Some(was_reached) = outside.was_reached {
@@ -154,6 +155,16 @@ fn loopback(said: &[Fact], was_reached: bool) -> Kept {
         "a connection came out of the sandbox".to_owned()
     })?;
     refused(said, Deed::Loopback, &[Errno::CONNREFUSED])
+}
+
+/// Of the devices nothing is claimed where the report says that they are the host's.
+fn locks(said: &[Fact], isolation: &Isolation) -> Kept {
+    let mut felt = said!(said, Fact::Locked(felt) => felt)?;
+    let are_shared = |wall: &WallReport| wall.name == "private devices" && !wall.stands;
+    if isolation.walls.iter().any(are_shared) {
+        felt.retain(|path| !path.starts_with("/dev/"));
+    }
+    must(felt.is_empty(), || felt.join(", "))
 }
 
 fn ids(said: &[Fact]) -> Kept {

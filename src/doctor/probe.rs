@@ -11,6 +11,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use jail::sys;
+use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType};
 use rustix::process::{getegid, geteuid, getgid, getuid};
@@ -40,7 +41,14 @@ pub fn main() -> ExitCode {
     let question = fs::read(FILE).ok();
     match question.and_then(|text| serde_json::from_slice(&text).ok()) {
         None => ExitCode::FAILURE,
-        Some(Question::Facts { canary, listener }) => {
+        Some(Question::Facts {
+            canary,
+            listener,
+            locked,
+        }) => {
+            say(&Fact::Locked(
+                locked.into_iter().filter(|path| is_locked(path)).collect(),
+            ));
             facts(canary.as_deref(), listener);
             ExitCode::SUCCESS
         }
@@ -101,6 +109,12 @@ fn facts(canary: Option<&str>, listener: Option<SocketAddr>) {
     tried(Deed::WriteUsr, write_usr);
     // Last, since it changes who we are if it works.
     tried(Deed::Namespace, || sys::unshare(CLONE_NEWUSER));
+}
+
+/// Whether somebody else has a lock on what we see at `path`.
+fn is_locked(path: &str) -> bool {
+    let lock = |file| flock(&file, FlockOperation::NonBlockingLockExclusive);
+    File::open(path).is_ok_and(|file| lock(file) == Err(Errno::WOULDBLOCK))
 }
 
 fn capability_sets() -> io::Result<[u64; 5]> {

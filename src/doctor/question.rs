@@ -17,6 +17,8 @@ pub enum Question {
         canary: Option<String>,
         /// An address of the host's loopback that somebody listens on.
         listener: Option<SocketAddr>,
+        /// Files and folders of the host on which somebody has a lock.
+        locked: Vec<String>,
     },
     /// Take this much memory and keep it.
     Memory { bytes: u64 },
@@ -43,6 +45,8 @@ pub enum Fact {
     Environment(Vec<String>),
     /// Bytes that `/proc/1/environ` gave.
     InitEnvironment(usize),
+    /// Those of the locked paths whose lock is felt.
+    Locked(Vec<String>),
     /// Something that must not work. Without an error number it did.
     Tried {
         deed: Deed,

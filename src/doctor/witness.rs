@@ -1,27 +1,47 @@
 //! What stands outside while a probe tries to reach it.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use rustix::fs::{FlockOperation, flock};
+
 use super::question::Question;
 
-/// A file that everybody may read and a port that everybody may connect to.
+/// A file that everybody may read, a port that everybody may connect to, and locks that nobody else has.
 ///
 /// Either may be missing: a host can be without a writable folder or a loopback.
 pub struct Witness {
     canary: Option<Canary>,
     listener: Option<TcpListener>,
+    locked: Vec<(&'static str, File)>,
 }
+
+/// What of the host a sandbox sees, or something in its place, at the same path.
+const SEEN: [&str; 12] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/etc",
+    "/etc/alternatives",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/etc/ssl/certs",
+    "/usr",
+    "/usr/bin/env",
+];
 
 impl Witness {
     pub fn stand() -> Self {
         Self {
             canary: Canary::plant(),
             listener: listen().ok(),
+            locked: SEEN.into_iter().filter_map(lock).collect(),
         }
     }
 
@@ -30,6 +50,11 @@ impl Witness {
         Question::Facts {
             canary: path.map(str::to_owned),
             listener: self.address(),
+            locked: self
+                .locked
+                .iter()
+                .map(|(path, _)| (*path).to_owned())
+                .collect(),
         }
     }
 
@@ -42,6 +67,13 @@ impl Witness {
     fn address(&self) -> Option<SocketAddr> {
         self.listener.as_ref()?.local_addr().ok()
     }
+}
+
+/// A lock that others may have too, so that two doctors do not see each other.
+fn lock(path: &'static str) -> Option<(&'static str, File)> {
+    let file = File::open(path).ok()?;
+    flock(&file, FlockOperation::NonBlockingLockShared).ok()?;
+    Some((path, file))
 }
 
 fn listen() -> io::Result<TcpListener> {

@@ -9,12 +9,13 @@ use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 
+use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 
 use place::{Place, Report, Who, skip};
 
 /// What a program in a sandbox is and can do, and what ends it: the same on every host.
-const ALWAYS: [&str; 17] = [
+const ALWAYS: [&str; 18] = [
     "user",
     "capabilities",
     "no new privileges",
@@ -28,12 +29,13 @@ const ALWAYS: [&str; 17] = [
     "namespaces",
     "host files",
     "/etc/shadow",
+    "locks",
     "/usr",
     "memory limit",
     "process limit",
     "time limit",
 ];
-const WALLS: [&str; 11] = [
+const WALLS: [&str; 13] = [
     "private root",
     "network namespace",
     "ipc namespace",
@@ -42,6 +44,8 @@ const WALLS: [&str; 11] = [
     "private /proc",
     "private inodes",
     "no new namespaces",
+    "private devices",
+    "private quotas",
     "seccomp",
     "landlock",
     "control groups",
@@ -66,23 +70,25 @@ fn as_root_every_check_is_in_order() {
 }
 
 #[test]
-fn an_ordinary_user_lacks_control_groups_and_nothing_else() {
+fn an_ordinary_user_lacks_what_only_root_can_give_and_nothing_else() {
     let place = Place::of(Who::User);
     let report = place.doctor();
     let Some(walls) = missing_walls(&report) else {
         return;
     };
-    if walls.is_empty() {
+    if !walls.iter().any(|wall| wall == "control groups") {
         return skip("this user has control groups of its own");
     }
     assert_eq!(
         report.isolation(),
-        "reduced: control groups",
+        "reduced: private devices, private quotas, control groups",
         "{}",
         report.text
     );
     assert_eq!(report.code, Some(1));
-    assert!(!report.fix_of("control groups").is_empty());
+    for wall in ["private devices", "private quotas", "control groups"] {
+        assert!(!report.fix_of(wall).is_empty(), "{wall}");
+    }
     assert_eq!(place.left_behind(), Vec::<PathBuf>::new());
 }
 
@@ -127,7 +133,9 @@ fn outside_a_cell_the_same_probe_finds_the_doors_open() {
     fs::write(&canary, "to be found").expect("a canary");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("its address");
-    let question = json!({"facts": {"canary": canary, "listener": address}});
+    let locked = fs::File::open("/usr/bin/env").expect("a file of the host");
+    flock(&locked, FlockOperation::LockShared).expect("a lock");
+    let question = json!({"facts": {"canary": canary, "listener": address, "locked": ["/usr/bin/env", "/usr/bin"]}});
     fs::write(place.folder.path().join("probe.json"), question.to_string()).expect("a question");
 
     let output = place
@@ -149,6 +157,7 @@ fn outside_a_cell_the_same_probe_finds_the_doors_open() {
             "{deed}: {facts:?}"
         );
     }
+    assert_eq!(fact("locked"), Some(&json!(["/usr/bin/env"])));
     assert_ne!(fact("ids"), Some(&json!([65534, 65534, 65534, 65534])));
     assert_eq!(fact("seccomp_mode"), Some(&json!(0)));
     assert_ne!(fact("capabilities"), Some(&json!([0, 0, 0, 0, 0])));

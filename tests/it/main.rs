@@ -24,6 +24,7 @@ mod limits;
 mod log;
 mod mcp;
 mod mounts;
+mod neighbours;
 mod network;
 mod notebook;
 mod order;

@@ -30,6 +30,9 @@ const SAMPLES: &[Sample] = &[
     ("SYS_sched_setaffinity", [0, 0, 0], &[[1, 0, 0]]),
     ("SYS_setpriority", [0, 0, 0], &[[0, 1, 0]]),
     ("SYS_ioprio_set", [1, 0, 0x4004], &[[1, 1, 0]]),
+    ("SYS_sendmsg", [1, 0, 0x40], &[[1, 0, 1], [1, 0, 0x4001]]),
+    ("SYS_sendmmsg", [1, 0, 0x40], &[[1, 0, 1]]),
+    ("SYS_sendto", [1, 0, 0x40], &[[1, 0, 1], [1, 0, 0x4001]]),
 ];
 
 /// Calls that a kernel without our filter answers otherwise, even to an ordinary user: if one of
@@ -272,7 +275,7 @@ fn refusal(checks: &'static [Check], args: [u64; 3]) -> i32 {
 
 fn first_failing(checks: &'static [Check], args: [u64; 3]) -> Option<&'static Check> {
     checks.iter().find(|check| {
-        let seen = args[check.arg as usize] as u32 & check.mask;
+        let seen = args[(check.arg as usize).min(2)] as u32 & check.mask;
         match check.values {
             Values::Only(values) => !values.contains(&seen),
             Values::Never(values) => values.contains(&seen),

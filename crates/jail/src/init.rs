@@ -9,6 +9,7 @@
 
 mod caps;
 pub(crate) mod ids;
+mod image;
 mod landlock;
 mod limits;
 mod listener;
@@ -21,11 +22,12 @@ use std::ffi::{CString, OsString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{DumpableBehavior, Signal};
 
+pub(crate) use self::image::Image;
 pub(crate) use self::limits::bound_cpu;
 pub use self::limits::processors;
 use self::reaper::Reaper;
@@ -45,6 +47,8 @@ pub struct CellFds {
     pub policy: OwnedFd,
     pub stdio: [OwnedFd; 3],
     pub status: OwnedFd,
+    /// The devices of its slot, if it has none yet.
+    pub devices: Option<OwnedFd>,
     /// The cgroup to clone the cell into.
     pub cgroup_directory: Option<OwnedFd>,
     /// The files to join its cgroups by, if it was not.
@@ -115,6 +119,8 @@ pub struct NewCell<'a> {
     pub uid: u32,
     pub filters: &'a Filters,
     pub begin: Begin<'a>,
+    /// What the zygote runs that the cell is a clone of.
+    pub image: Option<&'a Image>,
     /// The walls that the spawner could not build.
     pub missing: Vec<Missing>,
 }
@@ -141,6 +147,7 @@ fn enter(cell: NewCell<'_>) -> Result<(), Failed> {
         uid,
         filters,
         begin,
+        image,
         mut missing,
     } = cell;
     step("mapping ids", || {
@@ -155,6 +162,13 @@ fn enter(cell: NewCell<'_>) -> Result<(), Failed> {
     })?;
     let policy: Policy = step("reading the spec", || codec::from_memory_file(&fds.policy))?;
     mounts::build(root, slot, &policy.limits, &mut missing)?;
+    if let Some(image) = image {
+        note(
+            &mut missing,
+            Wall::Overlay,
+            image.move_to(Path::new("/cell")),
+        );
+    }
     // After the mounts, whose structures are ours and the same for every cell; before
     // anything whose size the program chooses.
     step("joining the cgroups", || join_cgroups(&fds.cgroup_files))?;
@@ -167,7 +181,9 @@ fn enter(cell: NewCell<'_>) -> Result<(), Failed> {
     );
     limits::forbid_namespaces(&mut missing);
     if missing.iter().all(|m| m.wall != Wall::Proc) {
-        step("closing kernel settings", mounts::seal_settings)?;
+        step("closing kernel settings", || {
+            mounts::seal_settings(root, slot)
+        })?;
     }
     step("switching to the root", || {
         rustix::process::chroot("/cell")?;

@@ -104,16 +104,19 @@ impl Jail {
         }
         let spec = codec::to_memory_file(policy).map_err(JailError::Talk)?;
         let (ours, theirs) = wire::pair().map_err(JailError::Talk)?;
+        let devices = uid.and_then(|_| spawner.make_devices(lease.slot));
         let directory = lease.cgroup.as_ref().and_then(Cgroup::directory);
         let request = SpawnRequest {
             slot: lease.slot,
             memory: policy.limits.memory,
             cpus: policy.limits.cpus,
+            has_devices: devices.is_some(),
             has_cgroup_directory: directory.is_some(),
         };
         let mut fds = vec![spec.as_fd()];
         fds.extend(stdio.iter().map(AsFd::as_fd));
         fds.push(theirs.as_fd());
+        fds.extend(devices.iter().map(AsFd::as_fd));
         fds.extend(directory);
         fds.extend(lease.cgroup.iter().flat_map(Cgroup::join_files));
         if let Err(error) = wire::send(spawner.control.as_fd(), &codec::to_bytes(&request), &fds) {

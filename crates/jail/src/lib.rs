@@ -12,6 +12,7 @@ use std::ffi::CStr;
 mod cell;
 pub mod cgroup;
 mod codec;
+mod devices;
 mod error;
 mod freeze;
 mod host;

@@ -11,6 +11,7 @@ mod handoff;
 mod idmap;
 pub mod masks;
 mod namespaces;
+mod network;
 mod root;
 mod setup_child;
 mod start;
@@ -24,11 +25,12 @@ use rustix::net::RecvFlags;
 pub(crate) use self::handoff::Handoff;
 pub use self::handoff::ZygoteSpawner;
 use self::idmap::IdMapper;
+use self::network::Network;
 use self::root::Machine;
 pub use self::root::{Granted, Root};
 use crate::codec;
 use crate::error::{Failed, step};
-use crate::init::{self, CellFds, NewCell};
+use crate::init::{self, CellFds, Image, NewCell};
 use crate::prestart::Runtime;
 use crate::spec::{Missing, SpawnRequest, Status, Wall};
 use crate::sys::{self, Cloned};
@@ -75,6 +77,8 @@ enum Served {
 pub struct Spawner {
     /// What a zygote's runtime does in a clone; `None` for cells that exec their program.
     hooks: Option<init::Hooks>,
+    /// What that runtime is, as its clones have it too.
+    image: Option<Image>,
     /// What each cell pre-starts within its walls.
     runtime: Option<Runtime>,
     root: Root,
@@ -82,15 +86,15 @@ pub struct Spawner {
     /// The uid that a slot's cells have in our user namespace is its number + 1;
     /// without a range it is our own, 0.
     has_range: bool,
-    /// One network namespace for each slot, made when it is first used.
-    networks: HashMap<u32, OwnedFd>,
+    /// One network namespace for each slot, made when it is first used, and again when a cell has left traces in it.
+    networks: HashMap<u32, Network>,
     /// One mount namespace for each slot: a cell starts with a copy of all it holds, and
     /// must not pay for the overlays of others. The first slot's is the root's own.
     mounts: HashMap<u32, OwnedFd>,
     /// Lets cells be the owners of granted folders, where they have uids of their own.
     owners: Option<IdMapper>,
-    /// The slot whose namespaces we are in.
-    inside: u32,
+    /// The slot whose namespaces we are in, all of them.
+    inside: Option<u32>,
     /// What could not be had, for every cell to report.
     missing: Vec<Missing>,
 }
@@ -130,6 +134,7 @@ impl Spawner {
             policy,
             stdio: [stdin, stdout, stderr],
             status,
+            devices: fds.next_if(|_| request.has_devices),
             cgroup_directory: fds.next_if(|_| request.has_cgroup_directory),
             cgroup_files: fds.collect(),
         };
@@ -150,17 +155,18 @@ impl Spawner {
 
     fn spawn(&mut self, request: &SpawnRequest, fds: &mut CellFds) -> Result<Served, Failed> {
         let mut missing = self.missing.clone();
-        if self.inside != request.slot {
-            if missing.iter().all(|m| m.wall != Wall::Network) {
-                step("entering the network namespace", || {
-                    self.enter_network(request.slot)
-                })?;
-            }
+        let is_inside = self.inside.take() == Some(request.slot);
+        if missing.iter().all(|m| m.wall != Wall::Network) {
+            step("entering the network namespace", || {
+                self.enter_network(request.slot, is_inside)
+            })?;
+        }
+        if !is_inside {
             step("entering the mount namespace", || {
                 self.enter_mounts(request.slot)
             })?;
-            self.inside = request.slot;
         }
+        self.inside = Some(request.slot);
         if let Some(owners) = &mut self.owners {
             owners.lay(&self.root, request.slot);
         }
@@ -169,6 +175,20 @@ impl Spawner {
                 wall: Wall::Overlay,
                 errno,
             });
+        }
+        step("mounting the devices", || {
+            self.root
+                .put_devices(request.slot, fds.devices.take().as_ref())
+        })?;
+        let not_root = |wall| Missing {
+            wall,
+            errno: libc::EPERM,
+        };
+        if !self.root.has_own_devices(request.slot) {
+            missing.push(not_root(Wall::Devices));
+        }
+        if !self.has_range {
+            missing.push(not_root(Wall::Quotas));
         }
         step("writing the files over /proc", || {
             let has_cgroups = self.filters.has_cgroups;
@@ -201,6 +221,7 @@ impl Spawner {
                     uid,
                     filters: &self.filters,
                     begin: self.begin(),
+                    image: self.image.as_ref(),
                     missing,
                 });
                 Ok(Served::Worker)

@@ -35,6 +35,8 @@ pub struct SpawnRequest {
     /// The limits that the cell's /proc tells.
     pub memory: u64,
     pub cpus: f64,
+    /// Whether the file descriptors have devices for the slot, before what is of cgroups.
+    pub has_devices: bool,
     /// Whether the file descriptors have the directory of the cgroup to clone the cell
     /// into, before the files to join cgroups by.
     pub has_cgroup_directory: bool,
@@ -99,10 +101,12 @@ pub enum Wall {
     Proc = 5,
     Overlay = 6,
     NestedNamespaces = 7,
+    Devices = 8,
+    Quotas = 9,
 }
 
 impl Wall {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 9] = [
         Self::Network,
         Self::Ipc,
         Self::Hostname,
@@ -110,6 +114,8 @@ impl Wall {
         Self::Proc,
         Self::Overlay,
         Self::NestedNamespaces,
+        Self::Devices,
+        Self::Quotas,
     ];
 }
 
@@ -136,6 +142,7 @@ fields!(SpawnRequest {
     slot,
     memory,
     cpus,
+    has_devices,
     has_cgroup_directory,
 });
 fields!(WorkerWalls { landlock, seccomp });

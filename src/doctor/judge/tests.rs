@@ -1,5 +1,5 @@
 use super::*;
-use crate::cell::{Level, WallReport};
+use crate::cell::Level;
 
 /// What a probe says in a cell as it should be.
 fn good() -> Vec<Fact> {
@@ -22,6 +22,7 @@ fn good() -> Vec<Fact> {
         tried(Deed::ReadCanary, Errno::NOENT),
         tried(Deed::ReadShadow, Errno::NOENT),
         tried(Deed::WriteUsr, Errno::ROFS),
+        Fact::Locked(Vec::new()),
     ]
 }
 
@@ -35,6 +36,7 @@ fn bad() -> Vec<Fact> {
         Fact::Open(_) => Fact::Open(vec![0, 1, 2, 9]),
         Fact::Environment(_) => Fact::Environment(vec!["PATH".to_owned(), "TOKEN".to_owned()]),
         Fact::InitEnvironment(_) => Fact::InitEnvironment(100),
+        Fact::Locked(_) => Fact::Locked(vec!["/dev/null".to_owned()]),
         Fact::Tried { deed, .. } => Fact::Tried { deed, errno: None },
         other => other,
     };
@@ -139,4 +141,20 @@ fn a_failure_points_at_the_wall_that_is_missing_or_else_to_us() {
         ["Fix the wall `network namespace`, see below."]
     );
     assert!(fixes(&["seccomp"])[0].ends_with("report this as a security problem."));
+}
+
+#[test]
+fn a_lock_on_a_device_is_felt_where_the_report_says_so_and_nowhere_else() {
+    let felt = |path: &str| {
+        let mut said = good();
+        said.pop();
+        said.push(Fact::Locked(vec![path.to_owned()]));
+        failed(&inside(
+            &said,
+            &outside(None),
+            &isolation(&["private devices"]),
+        ))
+        .len()
+    };
+    assert_eq!((felt("/dev/null"), felt("/etc/ld.so.cache")), (0, 1));
 }

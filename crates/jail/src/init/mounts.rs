@@ -22,7 +22,6 @@ pub fn build(
     limits: &Limits,
     missing: &mut Vec<Missing>,
 ) -> Result<(), Failed> {
-    step("mounting the visible folders", || mount_trees(root, slot))?;
     step("mounting the writable folders", || mount_writable(limits))?;
     step("mounting the granted folders", || mount_granted(root))?;
     match mount_proc(root, slot) {
@@ -33,17 +32,6 @@ pub fn build(
         }
         other => step("mounting /proc", || other),
     }
-}
-
-fn mount_trees(root: &Root, slot: u32) -> io::Result<()> {
-    for tree in &root.trees {
-        // Read-only, nosuid and nodev are inherited either way.
-        match root.overlay(tree, slot) {
-            Some(overlay) => mount_bind(overlay, &tree.target)?,
-            None => mount_bind_recursive(Path::new("/host").join(&tree.name), &tree.target)?,
-        }
-    }
-    Ok(())
 }
 
 fn mount_writable(limits: &Limits) -> io::Result<()> {
@@ -88,25 +76,30 @@ fn mount_proc(root: &Root, slot: u32) -> io::Result<()> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     // hidepid: what a program may not look into, init above all, it does not see.
     mount("proc", proc, "proc", flags, c"hidepid=2")?;
-    for mask in &root.masks {
-        mount_bind(&mask.source, &mask.target)?;
+    let files = Path::new("/mask").join(slot.to_string());
+    for mask in root.masks.iter().filter(|mask| !mask.is_setting()) {
+        mount_bind(files.join(&mask.source), &mask.target)?;
     }
-    let files = Path::new("/mask/facts").join(slot.to_string());
     for name in masks::REPLACED {
         mount_bind(files.join(name), proc.join(name))?;
     }
     Ok(())
 }
 
-/// Makes /proc/sys read-only. Not by `open_tree`, which would need a new mount
+/// Makes /proc/sys read-only, and hides what it tells of others. Not by `open_tree`, which would need a new mount
 /// namespace: there are none left.
-pub fn seal_settings() -> io::Result<()> {
-    let path = "/cell/proc/sys";
-    mount_bind_recursive(path, path)?;
+pub fn seal_settings(root: &Root, slot: u32) -> io::Result<()> {
+    let path = masks::SETTINGS;
+    mount_bind(path, path)?;
     let flags = MountFlags::BIND
         | MountFlags::RDONLY
         | MountFlags::NOSUID
         | MountFlags::NODEV
         | MountFlags::NOEXEC;
-    Ok(mount_remount(path, flags, "")?)
+    mount_remount(path, flags, "")?;
+    let files = Path::new("/mask").join(slot.to_string());
+    for mask in root.masks.iter().filter(|mask| mask.is_setting()) {
+        mount_bind(files.join(&mask.source), &mask.target)?;
+    }
+    Ok(())
 }

@@ -17,11 +17,12 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::idmap::IdMapper;
 use super::masks::Mask;
-use super::root::{Granted, Root, Shown};
+use super::network::Network;
+use super::root::{Granted, Root, Shown, lay_overlay};
 use super::{Spawner, give_up};
 use crate::codec::{self, fields, garbled, read_memory_file};
 use crate::error::{Failed, step};
-use crate::init::{Filters, Hooks, c_strings};
+use crate::init::{Filters, Hooks, Image, c_strings};
 use crate::prestart::{Inherited, RoleSpec, Runtime, TaskSpec, environment};
 use crate::spec::Missing;
 use crate::sys;
@@ -74,12 +75,19 @@ fn mount_view(root: &Root, script: &OsStr, library: &OwnedFd) -> io::Result<()> 
         }
     }
     symlink("cell/etc", "/etc")?;
-    symlink("cell/dev", "/dev")?;
+    symlink("host/dev", "/dev")?;
+    rustix::process::chdir("/host")?;
     for tree in &root.trees {
         let path = tree.target.strip_prefix("/cell").map_err(|_| garbled())?;
+        if path.starts_with("etc") {
+            continue;
+        }
         let path = Path::new("/").join(path);
         fs::create_dir_all(&path)?;
-        mount_bind_recursive(Path::new("/host").join(&tree.name), &path)?;
+        // SECURITY: /proc/self/exe leads there from all of its cells. On the host's own file, they could watch who starts it.
+        if lay_overlay(&tree.name, &path).is_err() {
+            mount_bind_recursive(&tree.name, &path)?;
+        }
     }
     // The runtime asks where its program lies before it opens it.
     fs::create_dir_all(WORKSPACE)?;
@@ -159,12 +167,13 @@ impl Handoff {
         let root = &spawner.root;
         let leave = |fd: &OwnedFd| Inherited::leave(fd, ABOVE_STREAMS);
         let owners = spawner.owners.as_ref().map(IdMapper::socket);
+        let network = spawner.networks.get(&0).map(Network::namespace);
         Ok(Self {
             control: leave(control)?,
             host_proc: leave(&root.host_proc)?,
             lifeline: leave(&root.lifeline)?,
             alive: leave(&root.alive)?,
-            network: spawner.networks.get(&0).map(leave).transpose()?,
+            network: network.map(leave).transpose()?,
             owners: owners.map(leave).transpose()?,
             has_overlays: root.overlaid.get(&0).is_some_and(Result::is_ok),
             has_range: spawner.has_range,
@@ -194,6 +203,7 @@ impl Handoff {
                 .then_some((0, Ok(())))
                 .into_iter()
                 .collect(),
+            devices: HashMap::new(),
             masks: self.masks,
             // A zygote's cells go on with its own image.
             engine: None,
@@ -201,20 +211,23 @@ impl Handoff {
             kernel: self.kernel,
             proc_files: HashMap::new(),
         };
+        let networks = network.map(|network| (0, Network::of(network, &root.host_proc)));
+        let image = Image::own(&root.host_proc)?;
         let spawner = Spawner {
             hooks: None,
+            image: Some(image),
             runtime: None,
             root,
             filters,
             has_range: self.has_range,
-            networks: network.map(|network| (0, network)).into_iter().collect(),
+            networks: networks.into_iter().collect(),
             mounts: HashMap::new(),
             owners: self
                 .owners
                 .map(Inherited::take)
                 .transpose()?
                 .map(Into::into),
-            inside: 0,
+            inside: Some(0),
             missing: self.missing,
         };
         Ok(ZygoteSpawner {
@@ -284,7 +297,7 @@ impl Handoff {
                 access: Access::Write,
             }],
             masks: vec![Mask {
-                source: "/mask/file".into(),
+                source: "none".to_owned(),
                 target: "/cell/proc/keys".into(),
             }],
             processor: "vendor_id\t: x\n".to_owned(),

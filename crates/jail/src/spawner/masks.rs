@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// What tells of the host, or of other tenants.
-const HIDDEN: [&str; 37] = [
+const HIDDEN: [&str; 46] = [
     "acpi",
     "asound",
     "buddyinfo",
@@ -13,6 +13,9 @@ const HIDDEN: [&str; 37] = [
     "cgroups",
     "cmdline",
     "config.gz",
+    "consoles",
+    "crypto",
+    "devices",
     "diskstats",
     "driver",
     "fs",
@@ -26,6 +29,7 @@ const HIDDEN: [&str; 37] = [
     "keys",
     "kmsg",
     "latency_stats",
+    "misc",
     "modules",
     "pagetypeinfo",
     "partitions",
@@ -36,6 +40,11 @@ const HIDDEN: [&str; 37] = [
     "slabinfo",
     "softirqs",
     "swaps",
+    "sys/fs/aio-nr",
+    "sys/fs/dentry-state",
+    "sys/fs/file-nr",
+    "sys/fs/inode-nr",
+    "sys/fs/inode-state",
     "sys/kernel/random/boot_id",
     "sysrq-trigger",
     "timer_list",
@@ -48,12 +57,26 @@ const HIDDEN: [&str; 37] = [
 /// What shows a cell its own limits instead of the host.
 pub const REPLACED: [&str; 6] = ["cpuinfo", "loadavg", "meminfo", "stat", "uptime", "version"];
 
-/// A path in a cell's /proc, and what is bound over it.
+/// What lies over that which is hidden, beside the files of a slot that are bound over others: each slot has its own, since
+/// cells could lock and watch a common one.
+pub const NO_FILE: &str = "none";
+pub const NO_FOLDER: &str = "nothing";
+
+/// A path in a cell's /proc, and the name of what is bound over it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mask {
-    pub source: PathBuf,
+    pub source: String,
     pub target: PathBuf,
 }
+
+impl Mask {
+    /// Whether it lies over one of the kernel's settings, which are mounted last.
+    pub fn is_setting(&self) -> bool {
+        self.target.starts_with(SETTINGS)
+    }
+}
+
+pub const SETTINGS: &str = "/cell/proc/sys";
 
 /// The masks that this kernel's /proc needs. `proc` is the host's.
 ///
@@ -64,11 +87,8 @@ pub fn find(proc: &Path) -> Vec<Mask> {
         let found = fs::metadata(proc.join(name)).ok()?;
         // Root has no name in the spawner's user namespace.
         let of_root_alone = [0, 65534].contains(&found.uid()) && found.mode() & 0o077 == 0;
-        let source = if found.is_dir() {
-            "/mask/folder".into()
-        } else {
-            "/mask/file".into()
-        };
+        let source = if found.is_dir() { NO_FOLDER } else { NO_FILE };
+        let source = source.to_owned();
         let target = Path::new("/cell/proc").join(name);
         (!of_root_alone || found.is_dir()).then_some(Mask { source, target })
     });

@@ -6,7 +6,8 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::process::{DumpableBehavior, Gid, Uid};
 
-use super::{Spawner, setup_child};
+use super::Spawner;
+use super::network::Network;
 use crate::spec::{Missing, Wall};
 use crate::sys::{self, Cloned};
 
@@ -49,12 +50,21 @@ impl Spawner {
         result
     }
 
-    pub fn enter_network(&mut self, slot: u32) -> io::Result<()> {
-        if let Some(network) = self.networks.get(&slot) {
-            return sys::enter(network.as_fd(), libc::CLONE_NEWNET);
+    /// Enters the network namespace of `slot`, or a new one if a cell of it has left traces there.
+    pub fn enter_network(&mut self, slot: u32, is_inside: bool) -> io::Result<()> {
+        match self.networks.get_mut(&slot) {
+            Some(network) if network.is_like_new() => {
+                network.used = true;
+                if !is_inside {
+                    network.enter()?;
+                }
+            }
+            _ => {
+                let mut network = Network::enter_new(&self.root.host_proc)?;
+                network.used = true;
+                self.networks.insert(slot, network);
+            }
         }
-        sys::unshare(libc::CLONE_NEWNET)?;
-        self.networks.insert(slot, setup_child::open_loopback()?);
         Ok(())
     }
 
@@ -67,7 +77,7 @@ impl Spawner {
         }
         sys::enter(self.mounts[&0].as_fd(), libc::CLONE_NEWNS)?;
         sys::unshare(libc::CLONE_NEWNS)?;
-        self.root.take_off_overlays(0);
+        self.root.take_off_overlays()?;
         self.mounts.insert(slot, self.root.open_mounts()?);
         Ok(())
     }

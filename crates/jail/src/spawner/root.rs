@@ -1,24 +1,25 @@
 //! The private root that a spawner builds once and its cells start from.
 //!
 //! ```text
-//! /host/usr, /host/t0 …   the shown trees, read-only          ┐ outside the root of
+//! /host/t0 …              the shown trees, read-only          ┐ outside the root of
 //! /host/m0 …              granted folders, as they are        │
-//! /host/empty, /host/o    layers of overlays, and overlays    │ the cells: they are
-//! /mask/{file,folder}     what lies over parts of /proc       │ chrooted into /cell and
-//! /facts/<slot>/          files that show a cell its limits,  │ see none of these
-//! /mask/facts             and the same folder read-only       │
+//! /host/cell, /host/empty layers of overlays                  │ the cells: they are
+//! /host/dev               devices of the host                 │ chrooted into /cell and
+//! /facts/<slot>/, /mask   what lies over parts of /proc, and  │ see none of these
+//!                         the same folder read-only           │
 //! /proc                   a procfs without a process in it    ┘
-//! /cell                   the cells' root, read-only: /etc, /dev, and empty mount points
+//! /cell                   the cells' root, read-only: /etc, /dev, and empty mount points. In the
+//!                         mount namespace of each slot it is an overlay of its own, with one over each tree
 //! ```
 //!
 //! Nothing of the host but the shown trees and the granted folders is reachable from here.
 
 mod fill;
 mod proc_files;
+mod slot;
 mod trees;
 
 use std::collections::HashMap;
-use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -31,6 +32,7 @@ use rustix::mount::{
 
 use self::fill::Filled;
 pub use self::proc_files::Machine;
+pub use self::slot::lay_overlay;
 use self::trees::Opened;
 pub use self::trees::{attributes, open_trees};
 use super::masks::{self, Mask};
@@ -51,8 +53,10 @@ pub struct Root {
     pub(super) alive: OwnedFd,
     pub trees: Vec<Shown>,
     pub mounts: Vec<Granted>,
-    /// The slots that have an overlay over each tree, or why they have none.
+    /// The slots whose cells have a root, and why it has no overlays if it has none.
     pub(super) overlaid: HashMap<u32, Result<(), i32>>,
+    /// The slots whose cells have devices, and whether these are their own.
+    pub(super) devices: HashMap<u32, bool>,
     pub masks: Vec<Mask>,
     /// Our own binary, on a read-only mount that has no path anywhere.
     pub engine: Option<OwnedFd>,
@@ -163,7 +167,7 @@ impl Root {
                 "/tmp",
                 "tmpfs",
                 flags,
-                c"mode=0755,size=16m,nr_inodes=8k",
+                c"mode=0755,size=32m,nr_inodes=8k",
             )?;
             Ok(rustix::process::chdir("/tmp")?)
         })?;
@@ -189,6 +193,7 @@ impl Root {
             trees,
             mounts,
             overlaid: HashMap::new(),
+            devices: HashMap::new(),
             masks,
             engine,
             processor,
@@ -207,41 +212,6 @@ impl Root {
             let _ = root.write_proc_files(0, machine);
         }
         Ok(Building { root, child })
-    }
-
-    /// Lays an overlay over each tree for the cells of `slot`, one after the other.
-    ///
-    /// Two cells at a time that see the same inodes could signal each other by locks and
-    /// watches on them. Kept from cell to cell, with all the names the kernel knows in it.
-    pub fn lay_overlays(&mut self, slot: u32) -> Result<(), i32> {
-        let lay = || -> io::Result<()> {
-            // Relative names, because the options are shown in the program's mountinfo.
-            rustix::process::chdir(self.at.join("host"))?;
-            let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
-            for tree in &self.trees {
-                let folder = format!("o/{slot}/{}", tree.name);
-                fs::create_dir_all(&folder)?;
-                let options = CString::new(format!("lowerdir={}:empty,userxattr", tree.name))?;
-                mount("overlay", &folder, "overlay", flags, &*options)?;
-            }
-            Ok(())
-        };
-        let at = self.at;
-        *self.overlaid.entry(slot).or_insert_with(|| {
-            let laid = lay();
-            // We move into the root from there.
-            let laid = rustix::process::chdir(at).map_err(Into::into).and(laid);
-            laid.map_err(|error| error.raw_os_error().unwrap_or(0))
-        })
-    }
-
-    /// Takes those of `slot` off, in the mount namespace that we are in.
-    pub fn take_off_overlays(&self, slot: u32) {
-        for tree in &self.trees {
-            if let Some(overlay) = self.overlay(tree, slot) {
-                let _ = unmount(overlay, UnmountFlags::DETACH);
-            }
-        }
     }
 
     /// Lays another mount of a granted folder over it, in the mount namespace that we are in.
@@ -265,11 +235,5 @@ impl Root {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.host_proc, "self/smaps", flags, Mode::empty())?;
         io::read_to_string(fs::File::from(file))
-    }
-
-    /// Where the overlay over `tree` for the cells of `slot` is, if there is one.
-    pub fn overlay(&self, tree: &Shown, slot: u32) -> Option<String> {
-        let laid = self.overlaid.get(&slot).is_some_and(Result::is_ok);
-        laid.then(|| format!("/host/o/{slot}/{}", tree.name))
     }
 }

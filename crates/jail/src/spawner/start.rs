@@ -9,6 +9,7 @@ use rustix::net::RecvFlags;
 use rustix::process::{DumpableBehavior, Gid, PidfdFlags, Signal, Uid, pidfd_open};
 
 use super::idmap::IdMapper;
+use super::network::Network;
 use super::root::{self, Root};
 use super::setup_child::SetupChild;
 use super::{MOVED, SWEEPING, Spawner, sweeper};
@@ -95,7 +96,7 @@ impl Spawner {
         // We are away from the host's network ourselves; the first slot has the same.
         let mut networks = HashMap::new();
         match network {
-            Ok(network) => drop(networks.insert(0, network)),
+            Ok(network) => drop(networks.insert(0, Network::of(network, &root.host_proc))),
             Err(error) => missing.push(Missing {
                 wall: Wall::Network,
                 errno: error.raw_os_error().unwrap_or(0),
@@ -103,6 +104,7 @@ impl Spawner {
         }
         let spawner = Self {
             hooks: None,
+            image: None,
             runtime: None,
             root,
             filters,
@@ -110,7 +112,7 @@ impl Spawner {
             networks,
             mounts: HashMap::new(),
             owners,
-            inside: 0,
+            inside: Some(0),
             missing,
         };
         let runtime = spec.zygote.zip(library);

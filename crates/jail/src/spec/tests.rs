@@ -36,6 +36,7 @@ fn requests_and_start_messages_survive_the_trip_and_no_damage_panics() {
         slot: 254,
         memory: 1 << 40,
         cpus: 2.5,
+        has_devices: true,
         has_cgroup_directory: true,
     });
     check(&Start {

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -157,6 +157,7 @@ impl Launched {
             control,
             swept: OnceLock::new(),
             built: OnceLock::new(),
+            devices: Mutex::default(),
         });
         let sweeper = lifeline.map(|(_, lifeline)| Sweeper {
             pidfd: None,

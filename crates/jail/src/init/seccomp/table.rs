@@ -4,7 +4,7 @@
 //! for. Every number of the architecture up to `listns` (Linux 6.19) is in a row, so that none is
 //! decided by accident; a test counts. A new call goes into a row, or into a new row with a reason.
 
-use libc::{EAFNOSUPPORT, ENOSYS, EPERM};
+use libc::{EAFNOSUPPORT, ENOSYS, EOPNOTSUPP, EPERM};
 
 use super::numbers;
 use super::rule::Values::{Never, Only};
@@ -106,7 +106,7 @@ pub const CELL: &[Rule] = &[
     // Sockets, once made (see `socket` below), and the IPC of the cell's own namespace.
     rule(calls![
         SYS_accept SYS_accept4 SYS_bind SYS_connect SYS_getpeername SYS_getsockname SYS_getsockopt
-        SYS_listen SYS_recvfrom SYS_recvmmsg SYS_recvmsg SYS_sendmmsg SYS_sendmsg SYS_sendto
+        SYS_listen SYS_recvfrom SYS_recvmmsg SYS_recvmsg
         SYS_setsockopt SYS_shutdown
         SYS_mq_getsetattr SYS_mq_notify SYS_mq_open SYS_mq_timedreceive SYS_mq_timedsend
         SYS_mq_unlink SYS_msgctl SYS_msgget SYS_msgrcv SYS_msgsnd SYS_semctl SYS_semget SYS_semop
@@ -138,6 +138,10 @@ pub const CELL: &[Rule] = &[
             0, libc::IPPROTO_TCP as u32, libc::IPPROTO_UDP as u32,
         ]) },
     ])),
+    // Urgent bytes on unix sockets are code that nobody uses but exploits (CVE-2025-38236); without one that sends there is none to receive.
+    // A kernel without them says the same.
+    rule(calls![SYS_sendmsg], When(&[NO_URGENT_2])),
+    rule(calls![SYS_sendmmsg SYS_sendto], When(&[NO_URGENT_3])),
     // Typing into a terminal in somebody's name (CVE-2017-5226), pasting on a console, loading line
     // disciplines, taking over console output.
     rule(calls![SYS_ioctl], When(&[
@@ -265,6 +269,19 @@ pub const HOST_FILES: &[Rule] = &[
     #[cfg(target_arch = "x86_64")]
     rule(calls![SYS_open], When(&[NO_SET_ID_2])),
 ];
+
+const NO_URGENT_2: Check = no_urgent(2);
+const NO_URGENT_3: Check = no_urgent(3);
+
+/// The flags of a message in the argument `arg`, without MSG_OOB.
+const fn no_urgent(arg: u32) -> Check {
+    Check {
+        arg,
+        mask: libc::MSG_OOB as u32,
+        values: Only(&[0]),
+        errno: EOPNOTSUPP,
+    }
+}
 
 const NOT_INIT_0: Check = not_init(0);
 const NOT_INIT_1: Check = not_init(1);

@@ -1,18 +1,18 @@
-//! What lies in a root: the host's trees, devices, parts of /etc, and the cells' own root.
+//! What lies in a root: the host's trees, devices, and what the cells' own root has at first.
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags};
-use rustix::mount::{MountFlags, MoveMountFlags, mount, move_mount};
+use rustix::fs::CWD;
+use rustix::mount::{MoveMountFlags, move_mount};
 
-use super::trees::{DATA, Opened, Role, TOP, TREE, clone_mount};
+use super::trees::{DATA, Opened, Role, TOP, clone_mount};
 use super::{Granted, Shown};
+use crate::devices;
 use crate::policy::Link;
-use crate::sys;
 
 /// What of the host is in the root now.
 pub struct Filled {
@@ -21,39 +21,26 @@ pub struct Filled {
     pub engine: Option<OwnedFd>,
 }
 
+/// Files of the host's /etc that programs need and that tell nothing of the host.
+const ETC: [&str; 2] = ["ld.so.cache", "localtime"];
+
 /// Lays the root out in the working directory. `links` are the host's own at the top, `last` those of the view.
 pub fn fill(
     opened: Vec<Opened>,
     links: &[(PathBuf, PathBuf)],
     last: &[Link],
 ) -> io::Result<Filled> {
-    for folder in ["host/empty", "mask/folder", "mask/facts", "facts", "cell"] {
+    for folder in ["host/empty", "host/dev", "mask", "facts", "cell"] {
         fs::create_dir_all(folder)?;
     }
-    fs::write("mask/file", "")?;
-    let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    mount(
-        "cell",
-        "cell",
-        "tmpfs",
-        flags,
-        c"mode=0755,size=1m,nr_inodes=256",
-    )?;
-    for folder in ["etc/fonts", "dev/shm", "proc", "tmp", "workspace", "opt"] {
-        fs::create_dir_all(Path::new("cell").join(folder))?;
+    for folder in ["etc/fonts", "dev", "proc", "tmp", "workspace", "opt"] {
+        fs::create_dir_all(inside(Path::new(folder)))?;
     }
     for (path, target) in links {
         symlink(target, inside(path))?;
     }
     write_etc()?;
-    for (name, target) in [
-        ("fd", "/proc/self/fd"),
-        ("stdin", "/proc/self/fd/0"),
-        ("stdout", "/proc/self/fd/1"),
-        ("stderr", "/proc/self/fd/2"),
-    ] {
-        symlink(target, Path::new("cell/dev").join(name))?;
-    }
+    devices::fill_folder(fs::File::open(inside(Path::new("dev")))?)?;
 
     let (mut trees, mut mounts, mut engine) = (Vec::new(), Vec::new(), None);
     for Opened { tree, role } in opened {
@@ -86,24 +73,10 @@ pub fn fill(
                 mounts.push(granted);
                 folder
             }
-            Role::Mask => {
-                check_null(&tree)?;
-                "mask/file".into()
-            }
             Role::Device(name) => {
-                let path = Path::new("cell/dev").join(name);
+                fs::write(inside(Path::new("dev")).join(name), "")?;
+                let path = Path::new("host/dev").join(name);
                 fs::write(&path, "")?;
-                path
-            }
-            Role::Data(path) => {
-                let path = inside(Path::new(path));
-                let is_folder =
-                    rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&tree)?.st_mode).is_dir();
-                if is_folder {
-                    fs::create_dir_all(&path)?;
-                } else {
-                    fs::write(&path, "")?;
-                }
                 path
             }
         };
@@ -114,12 +87,9 @@ pub fn fill(
     for link in last {
         symlink(&link.target, inside(&link.path))?;
     }
-    // What lies over folders of /proc must not be writable either.
-    bind_restricted("mask/folder", "mask/folder", DATA)?;
-    bind_restricted("facts", "mask/facts", DATA)?;
-    // The folder alone: the devices in it must stay devices.
-    let cell = rustix::fs::open("cell", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-    sys::restrict_mount(cell.as_fd(), TREE, false)?;
+    // What lies over parts of /proc must not be writable.
+    let tree = clone_mount(Path::new("facts"), DATA)?;
+    attach(&tree, Path::new("mask"))?;
     Ok(Filled {
         trees,
         mounts,
@@ -127,24 +97,9 @@ pub fn fill(
     })
 }
 
-/// Makes sure that what will mask files is the null device.
-fn check_null(tree: &OwnedFd) -> io::Result<()> {
-    // SECURITY: masks with a swapped source were CVE-2025-31133 elsewhere.
-    if rustix::fs::fstat(tree)?.st_rdev != rustix::fs::makedev(1, 3) {
-        return Err(io::Error::from_raw_os_error(libc::ENODEV));
-    }
-    Ok(())
-}
-
 pub fn attach(tree: &OwnedFd, target: &Path) -> io::Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
     Ok(move_mount(tree, "", CWD, target, flags)?)
-}
-
-/// Binds a folder under `attributes`, which later binds of it inherit.
-fn bind_restricted(path: &str, target: &str, attributes: u64) -> io::Result<()> {
-    let tree = clone_mount(Path::new(path), attributes)?;
-    attach(&tree, Path::new(target))
 }
 
 /// The links at the top of the host's own root, as they are on a merged system.
@@ -155,7 +110,7 @@ pub fn top_links() -> Vec<(PathBuf, PathBuf)> {
 }
 
 fn write_etc() -> io::Result<()> {
-    let root = Path::new("cell/etc");
+    let root = inside(Path::new("etc"));
     for (name, text) in [
         (
             "passwd",
@@ -172,6 +127,10 @@ fn write_etc() -> io::Result<()> {
         ("fonts/fonts.conf", FONTS),
     ] {
         fs::write(root.join(name), text)?;
+    }
+    // Copies: whoever sees an inode of the host can lock it, and watch who opens it. What nobody may read is left out.
+    for name in ETC {
+        let _ = fs::copy(Path::new("/etc").join(name), root.join(name));
     }
     Ok(())
 }
@@ -193,8 +152,9 @@ const FONTS: &str = r#"<?xml version="1.0"?>
 </fontconfig>
 "#;
 
+/// Where a path of the cells' root is made: below all of their overlays.
 fn inside(path: &Path) -> PathBuf {
-    Path::new("cell").join(relative(path))
+    Path::new("host/cell").join(relative(path))
 }
 
 fn relative(path: &Path) -> &Path {

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 
 use super::Root;
+use crate::spawner::masks::{NO_FILE, NO_FOLDER};
 
 /// The machine that a cell's /proc describes: the cell's limits, and nothing else of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +24,8 @@ impl Root {
             return Ok(());
         }
         let folder = self.at.join("facts").join(slot.to_string());
-        fs::create_dir_all(&folder)?;
+        fs::create_dir_all(folder.join(NO_FOLDER))?;
+        fs::write(folder.join(NO_FILE), "")?;
         let kib = shown.memory / 1024;
         let processors = 0..shown.processors;
         let memory = format!(

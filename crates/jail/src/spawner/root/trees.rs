@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::CWD;
 use rustix::mount::{OpenTreeFlags, open_tree};
 
+use crate::devices::DEVICES;
 use crate::policy::{Access, View};
 use crate::sys;
 
@@ -17,15 +18,8 @@ const GRANTED: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
 pub const DATA: u64 = TREE | libc::MOUNT_ATTR_NOEXEC;
 const DEVICE: u64 = READ_ONLY | libc::MOUNT_ATTR_NOEXEC;
 
-const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
-/// Parts of the host's /etc that programs need and that tell nothing of the host.
-const ETC: [&str; 5] = [
-    "/etc/alternatives",
-    "/etc/ssl/certs",
-    "/etc/pki/tls/certs",
-    "/etc/ld.so.cache",
-    "/etc/localtime",
-];
+/// Folders of the host's /etc that programs need and that tell nothing of the host. Files are copied.
+const ETC: [&str; 3] = ["/etc/alternatives", "/etc/ssl/certs", "/etc/pki/tls/certs"];
 /// Links into /usr on a merged system, folders of their own elsewhere.
 pub const TOP: [&str; 6] = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
@@ -42,12 +36,8 @@ pub enum Role {
     Overlay(PathBuf),
     /// A folder that was granted to cells, at this path.
     Granted(PathBuf, Access),
-    /// What is bound over files of /proc.
-    Mask,
-    /// A device in /dev.
+    /// A device of the host's, for cells that have none of their own.
     Device(&'static str),
-    /// A part of /etc.
-    Data(&'static str),
 }
 
 /// Opens all that the root will show. Needs the right to mount: root's before it
@@ -78,13 +68,12 @@ pub fn open_trees(view: &View) -> io::Result<Vec<Opened>> {
         let role = Role::Granted(mount.cell.clone(), mount.access);
         open(&mount.host, attributes(mount.access), role)?;
     }
-    open(Path::new("/dev/null"), DEVICE, Role::Mask)?;
-    for name in DEVICES {
+    for (name, _) in DEVICES {
         open(&Path::new("/dev").join(name), DEVICE, Role::Device(name))?;
     }
-    for path in ETC {
-        if Path::new(path).exists() {
-            open(Path::new(path), DATA, Role::Data(path))?;
+    for path in ETC.map(Path::new) {
+        if path.is_dir() {
+            open(path, DATA, Role::Overlay(path.to_owned()))?;
         }
     }
     Ok(opened)
