@@ -11,6 +11,7 @@ mod modules;
 mod pages;
 mod pieces;
 mod send;
+mod zip_directory;
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, Semaphore};
 
 use super::lock::Fetched;
 use super::registry::{RegistryClient, Unanswered};
@@ -38,6 +39,8 @@ pub struct Gateway {
     fetched: AtomicU64,
     /// Bytes of the files that were asked for whole.
     announced: AtomicU64,
+    /// For what is held back until it was looked at.
+    room: Semaphore,
     tell: Box<dyn Fn(String) + Send + Sync>,
 }
 
@@ -76,6 +79,7 @@ impl Gateway {
             crate_template: OnceCell::new(),
             fetched: AtomicU64::new(0),
             announced: AtomicU64::new(0),
+            room: Semaphore::new(send::ROOM),
             tell: Box::new(tell),
         })
     }

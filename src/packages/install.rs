@@ -40,6 +40,15 @@ const PACE: Duration = Duration::from_millis(100);
 const PLAUSIBLE: u64 = 64 << 20;
 const RATIO: u64 = 40;
 
+/// SECURITY: an archive of a few megabytes may unpack to as many gigabytes. None that is meant well does.
+pub fn implausible(fetched: u64, unpacked: u64) -> Option<String> {
+    let most = PLAUSIBLE.saturating_add(fetched.saturating_mul(RATIO));
+    let [size, from] = [unpacked, fetched].map(megabytes);
+    (unpacked > most).then(|| {
+        format!("they unpack to {size} from {from}, which no package does that is meant well")
+    })
+}
+
 pub struct Job<'a> {
     pub packages: &'a PackagePlan,
     pub settings: &'a Settings,
@@ -254,16 +263,11 @@ impl Job<'_> {
         refused
     }
 
-    /// SECURITY: an archive of a few megabytes may unpack to as many gigabytes. None that is meant well does.
     fn check_size(&self, fetched: u64, unpacked: u64) -> Result<(), PackageError> {
-        let most = PLAUSIBLE.saturating_add(fetched.saturating_mul(RATIO));
-        let [size, from, room] = [unpacked, fetched, self.settings.size].map(megabytes);
-        if unpacked > most {
-            let why = format!(
-                "they unpack to {size} from {from}, which no package does that is meant well"
-            );
+        if let Some(why) = implausible(fetched, unpacked) {
             return Err(self.stopped(&why));
         }
+        let [size, room] = [unpacked, self.settings.size].map(megabytes);
         if unpacked > self.settings.size {
             let why = format!("they have {size}, and all packages may have {room} together");
             return Err(self.stopped(&why));

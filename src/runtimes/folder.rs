@@ -11,11 +11,12 @@
 //!   first/        the same, searched before PATH
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -130,6 +131,23 @@ impl RuntimesFolder {
         let own = self.store().join(folder);
         let inventory = Inventory::read(&own.join("inventory"));
         inventory.is_ok_and(|it| it.is_still_in(&own.join("tree"), Look::Whole))
+    }
+
+    /// Whether a runtime, by the tree that a cell would see, is as it was fetched: by sizes and times, once for each process.
+    ///
+    /// What was damaged is looked at again: somebody may have repaired it.
+    pub fn is_as_fetched(&self, tree: &Path) -> bool {
+        static GOOD: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+        let lock = || GOOD.lock().unwrap_or_else(PoisonError::into_inner);
+        if lock().contains(tree) {
+            return true;
+        }
+        let inventory = Inventory::read(&tree.with_file_name("inventory"));
+        let good = inventory.is_ok_and(|it| it.is_still_in(tree, Look::Cheap));
+        if good {
+            lock().insert(tree.to_owned());
+        }
+        good
     }
 
     /// Puts what was staged in its place, whole, and makes its programs be found.

@@ -182,6 +182,61 @@ fn a_runtime_is_fetched_from_each_kind_of_registry_runs_in_a_cell_and_goes_again
 }
 
 #[test]
+fn a_damaged_runtime_is_not_run_and_is_repaired() {
+    let package = tgz(&[
+        file("package/bin/tinysh", shell()),
+        file("package/lib/more", "as it was"),
+    ]);
+    let server = one_archive(&package);
+    for hotcell in everyone() {
+        define(&hotcell, &npm(&package));
+        told(&hotcell, &server, ADD);
+        let tree = fs::read_dir(runtimes(&hotcell).join("store"))
+            .expect("a store")
+            .flatten()
+            .next()
+            .expect("a runtime")
+            .path()
+            .join("tree");
+        // The control: untouched, and touched without a change, it runs.
+        assert_eq!(told(&hotcell, &server, HELLO).out(), "hello you\n");
+        let more = tree.join("lib/more");
+        fs::write(&more, "as it was").expect("ours");
+        assert_eq!(told(&hotcell, &server, HELLO).out(), "hello you\n");
+        type Damage<'a> = &'a dyn Fn();
+        let damages: [Damage<'_>; 3] = [
+            &|| fs::write(&more, "as it is!").expect("ours"),
+            &|| fs::write(tree.join("lib/another"), "").expect("ours"),
+            &|| fs::remove_file(&more).expect("ours"),
+        ];
+        for (at, damage) in damages.iter().enumerate() {
+            damage();
+            let refused = told(&hotcell, &server, HELLO);
+            assert_eq!(
+                (refused.code, refused.out()),
+                (Some(2), String::new()),
+                "{at}"
+            );
+            let err = refused.err();
+            assert!(
+                err.contains("is damaged: it is not as it was fetched"),
+                "{err}"
+            );
+            assert!(err.contains("`hotcell languages add tiny`"), "{err}");
+            let added = told(&hotcell, &server, ADD);
+            assert_eq!(added.code, Some(0), "{}", added.err());
+            assert_eq!(told(&hotcell, &server, HELLO).out(), "hello you\n", "{at}");
+        }
+        // Where that is allowed, a run repairs it by itself, and says so.
+        damages[0]();
+        hotcell.write("home/.config/hotcell/config.toml", "auto_install = true\n");
+        let repaired = told(&hotcell, &server, HELLO);
+        assert_eq!(repaired.out(), "hello you\n", "{}", repaired.err());
+        assert_eq!(fs::read_to_string(&more).expect("a file"), "as it was");
+    }
+}
+
+#[test]
 fn a_file_that_is_not_the_pinned_one_is_refused_and_leaves_nothing() {
     let Some(hotcell) = anyone() else { return };
     let good = tgz(&[file("package/bin/tinysh", shell())]);

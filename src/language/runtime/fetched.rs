@@ -18,9 +18,13 @@ pub fn find(
     around: &Surroundings,
 ) -> Result<Option<Runtime>, Refusal> {
     let fetched = around.data.as_deref().map(RuntimesFolder::in_data);
-    let Some((root, receipt)) = fetched.and_then(|it| it.receipt_of(path)) else {
+    let found = fetched.and_then(|it| Some((it.receipt_of(path)?, it)));
+    let Some(((root, receipt), folder)) = found else {
         return Ok(None);
     };
+    if !folder.is_as_fetched(&root) {
+        return Err(Refusal::Damaged);
+    }
     let tree = Tree {
         host: root,
         cell: Path::new("/opt").join(place_name),

@@ -24,6 +24,13 @@ pub struct MissingRuntime {
 impl MissingRuntime {
     /// What the caller can do about it, in one imperative sentence.
     pub fn hint(&self) -> Option<String> {
+        let is_damaged = |passed: &PassedOver| matches!(passed.why, Refusal::Damaged);
+        if self.passed_over.iter().any(is_damaged) {
+            let language = self.language.as_str();
+            return Some(format!(
+                "Fetch it again: `hotcell languages add {language}`."
+            ));
+        }
         let wide = self
             .passed_over
             .iter()
@@ -89,6 +96,8 @@ pub enum Refusal {
     Shim(String),
     #[error("using it would show all of {} to the program", .0.display())]
     TooWide(PathBuf),
+    #[error("is damaged: it is not as it was fetched")]
+    Damaged,
     #[error("cannot be used: {0}")]
     Unusable(#[from] io::Error),
 }

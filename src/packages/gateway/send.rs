@@ -1,4 +1,4 @@
-//! Files on their way from the registry to the cell: counted, hashed, never held whole.
+//! Files on their way from the registry to the cell: counted, hashed, never held whole but for small wheels.
 
 use std::io;
 use std::sync::Arc;
@@ -13,15 +13,21 @@ use hyper::{Method, Request, Response, StatusCode};
 use reqwest::Url;
 use sha2::{Digest, Sha256, Sha512};
 
+use super::super::install::implausible;
 use super::super::lock::Fetched;
 use super::super::registry::{Unanswered, reason};
 use super::super::requirement::Ecosystem;
 use super::Gateway;
 use super::pieces::{Pieces, Sender};
+use super::zip_directory::HeldBack;
 use crate::loopback::{Body, full};
 
 /// What one set of packages may be in all, over the line.
 const MOST: u64 = 3 << 30;
+/// How much of a wheel is held back until it is known what it unpacks to: a directory of some fifty thousand files, or all of a file that unpacks to four gigabytes at most.
+const HELD: usize = 4 << 20;
+/// The KiB that all files of an install hold back together.
+pub(super) const ROOM: usize = 32 << 10;
 
 impl Gateway {
     /// Passes a file on. One with a `name` is a package itself, and told of.
@@ -74,7 +80,18 @@ impl Gateway {
         file: Option<String>,
     ) {
         let length = upstream.content_length();
-        let (mut hash, mut received, mut file) = (Sha256::new(), 0, file);
+        let (mut hash, mut received) = (Sha256::new(), 0);
+        let name = file.clone().unwrap_or_default();
+        let mut file = file;
+        let is_zip = [".whl", ".zip"].iter().any(|it| name.ends_with(it));
+        let most = if is_zip { HELD } else { 0 };
+        let mut held = HeldBack::new(most);
+        // All of it at once: two that each had half would wait for each other.
+        let needed = length.map_or(most as u64, |length| length.min(most as u64));
+        let needed = (needed >> 10) as u32;
+        let Ok(_room) = self.room.acquire_many(needed).await else {
+            return;
+        };
         let mut longer = (self.upstream.ecosystem == Ecosystem::Npm).then(Sha512::new);
         loop {
             let next = upstream.chunk().await;
@@ -83,7 +100,9 @@ impl Gateway {
                 longer.iter_mut().for_each(|it| it.update(piece));
                 received += piece.len() as u64;
             }
-            if matches!(next, Ok(None)) || Some(received) == length {
+            let is_end = matches!(next, Ok(None));
+            let is_over = is_end || Some(received) == length;
+            if is_over {
                 let digest = hash.finalize_reset();
                 let sha256: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
                 let sha512 = longer.take().map(|it| BASE64.encode(it.finalize()));
@@ -94,9 +113,9 @@ impl Gateway {
                 });
                 self.log().fetched.extend(fetched);
             }
-            let piece = match next {
-                Ok(None) => return,
-                Ok(Some(piece)) => self.count(piece),
+            let mut pieces = match next {
+                Ok(None) => Ok(Vec::new()),
+                Ok(Some(piece)) => self.count(piece).map(|piece| held.pass(piece)),
                 Err(error) => {
                     let mut log = self.log();
                     log.is_unreachable = true;
@@ -104,8 +123,26 @@ impl Gateway {
                     Err(io::ErrorKind::ConnectionAborted.into())
                 }
             };
-            let is_last = piece.is_err();
-            if to.send(piece).await.is_err() || is_last {
+            if is_over && let Ok(free) = &mut pieces {
+                match held.unpacked().and_then(|size| implausible(received, size)) {
+                    None => free.extend(held.rest()),
+                    Some(why) => {
+                        self.log().trouble.push(format!("{name}: {why}"));
+                        pieces = Err(io::ErrorKind::FileTooLarge.into());
+                    }
+                }
+            }
+            let is_last = is_end || pieces.is_err();
+            let pieces = match pieces {
+                Ok(pieces) => pieces.into_iter().map(Ok).collect(),
+                Err(error) => vec![Err(error)],
+            };
+            for piece in pieces {
+                if to.send(piece).await.is_err() {
+                    return;
+                }
+            }
+            if is_last {
                 return;
             }
         }

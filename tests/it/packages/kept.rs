@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::registry::{Registry, packed_wheel, tarball, wheel};
+use super::registry::{Registry, bomb_wheel, packed_wheel, shorten_directory, tarball, wheel};
 use super::{OLD, PROGRAM, command, installer, json, tiny};
 use crate::support::{Hotcell, PATH, Running, anyone, has};
 
@@ -54,21 +54,31 @@ fn a_tree_that_is_not_what_was_stored_is_installed_again() {
 fn packages_that_unpack_to_far_more_than_they_are_are_refused() {
     let Some(hotcell) = ready() else { return };
     let registry = Registry::start();
-    let zeros = "0".repeat(200 << 20);
-    let bomb = packed_wheel(
-        "tinything",
-        "1.0",
-        &[
-            ("tinything/zeros.txt", &zeros),
-            ("tinything/__init__.py", ""),
-        ],
-    );
-    assert!(bomb.len() < 1 << 20, "it is small as a file");
+    let bomb = bomb_wheel("tinything", "1.0", 3 << 30);
+    assert!(bomb.len() < 4 << 20, "it is small as a file");
     registry.add("tinything", "1.0", OLD, &bomb);
     let record = json(&hotcell, &registry, &["-c", PROGRAM]);
     assert_eq!(record["error"]["kind"], "package_install", "{record}");
     let message = record["error"]["message"].as_str().expect("words");
-    assert!(message.contains("they unpack to 2"), "{message}");
+    // Whoever names the file has read its directory, and has passed nothing of it on.
+    assert!(message.contains("any.whl: they unpack to 3"), "{message}");
+    // One that says less than it unpacks to is refused by the installer, or by what it came to.
+    let zeros = "0".repeat(200 << 20);
+    let files = [
+        ("otherthing/zeros.txt", zeros.as_str()),
+        ("otherthing/__init__.py", ""),
+    ];
+    let mut liar = packed_wheel("otherthing", "1.0", &files);
+    assert!(liar.len() < 1 << 20, "it is small as a file");
+    shorten_directory(&mut liar, 200 << 20);
+    registry.add("otherthing", "1.0", OLD, &liar);
+    let record = json(&hotcell, &registry, &["-c", "import otherthing"]);
+    assert_eq!(record["status"], "failed", "{record}");
+    let message = record["error"]["message"].as_str().expect("words");
+    assert!(
+        message.starts_with("cannot install `otherthing`"),
+        "{message}"
+    );
     let store = hotcell.place("home/.cache/hotcell/packages");
     for folder in ["inventories", "staging"] {
         let left = fs::read_dir(store.join(folder)).expect("a folder").count();

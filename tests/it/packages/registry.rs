@@ -9,7 +9,7 @@ use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256, Sha512};
 use zip::write::SimpleFileOptions;
-use zip::{CompressionMethod, ZipWriter};
+use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use super::OLD;
 use crate::fetch::server::Server;
@@ -217,6 +217,44 @@ pub fn packed_wheel(name: &str, version: &str, files: &[(&str, &str)]) -> Vec<u8
         &wheel_files(name, version, files, &[]),
         CompressionMethod::Deflated,
     )
+}
+
+/// A wheel that unpacks to `size` bytes of the same small file, again and again.
+pub fn bomb_wheel(name: &str, version: &str, size: u64) -> Vec<u8> {
+    const ONE: usize = 128 << 20;
+    let zeros = "0".repeat(ONE);
+    let small = packed_wheel(
+        name,
+        version,
+        &[
+            (&format!("{name}/zeros.txt"), &zeros),
+            (&format!("{name}/__init__.py"), ""),
+        ],
+    );
+    let mut archive = ZipArchive::new(Cursor::new(small)).expect("a wheel");
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    for at in 0..archive.len() {
+        let file = archive.by_index_raw(at).expect("a file");
+        writer.raw_copy_file(file).expect("in memory");
+    }
+    for copy in 1..size.div_ceil(ONE as u64) {
+        let file = archive
+            .by_name(&format!("{name}/zeros.txt"))
+            .expect("a file");
+        writer
+            .raw_copy_file_rename(file, format!("{name}/zeros{copy}.txt"))
+            .expect("in memory");
+    }
+    writer.finish().expect("in memory").into_inner()
+}
+
+/// Has the directory of a zip file say that what has `size` bytes has one.
+pub fn shorten_directory(file: &mut [u8], size: u32) {
+    let entry = |at: &usize| {
+        file[*at..].starts_with(b"PK\x01\x02") && file[at + 24..].starts_with(&size.to_le_bytes())
+    };
+    let at = (0..file.len()).find(entry).expect("an entry of that size");
+    file[at + 24..at + 28].copy_from_slice(&1_u32.to_le_bytes());
 }
 
 fn packed(files: &[(String, String)], method: CompressionMethod) -> Vec<u8> {
