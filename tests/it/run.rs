@@ -215,6 +215,7 @@ fn files_and_folders_are_placed_in_the_workspace_with_their_modes() {
         ]);
         let expected = "inner\ntool runs\nof the host\n\
                         644 data/sub/x.txt\n755 data/tool\n644 deep/er/in.csv\n755 tool\n\
+                        root:x:0:0:root:/root:/usr/sbin/nologin\n\
                         nobody:x:65534:65534:nobody:/workspace/.home:/bin/sh\n";
         assert_eq!(
             answer.whole(),
@@ -255,5 +256,26 @@ fn fontconfig_has_its_file_and_fonts_and_says_nothing() {
         let code = "FONTCONFIG_FILE=/none fc-match sans";
         let without = hotcell.run(&["-l", "sh", "-c", code]);
         assert!(without.err().contains("Fontconfig"), "{}", without.err());
+    }
+}
+
+#[test]
+fn names_that_every_unix_knows_are_known() {
+    let code = "import grp, pwd, socket, sys
+print(pwd.getpwuid(0).pw_name, grp.getgrgid(0).gr_name, pwd.getpwnam('nobody').pw_uid)
+print(socket.getaddrinfo('localhost', 'http', type=socket.SOCK_STREAM)[0][4][1], socket.getservbyport(443))
+print(socket.getprotobyname('tcp'), socket.getprotobyname('udp'))
+import os
+for folder in sys.path:
+    path = os.path.join(folder, 'sitecustomize.py')
+    assert os.path.exists(path) or not os.path.islink(path), path
+";
+    for hotcell in everyone() {
+        let answer = hotcell.run(&["-l", "python", "-c", code]);
+        let expected = "root root 65534\n80 https\n6 17\n";
+        assert_eq!(
+            answer.whole(),
+            (Some(0), expected.to_owned(), String::new())
+        );
     }
 }

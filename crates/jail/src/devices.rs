@@ -57,8 +57,12 @@ pub fn fill_folder(folder: impl AsFd) -> io::Result<()> {
         ("stdin", "/proc/self/fd/0"),
         ("stdout", "/proc/self/fd/1"),
         ("stderr", "/proc/self/fd/2"),
+        ("ptmx", "pts/ptmx"),
     ] {
         symlinkat(target, &folder, name)?;
     }
-    Ok(mkdirat(&folder, "shm", Mode::from_raw_mode(0o755))?)
+    for name in ["shm", "pts"] {
+        mkdirat(&folder, name, Mode::from_raw_mode(0o755))?;
+    }
+    Ok(())
 }

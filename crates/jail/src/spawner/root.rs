@@ -14,6 +14,7 @@
 //!
 //! Nothing of the host but the shown trees and the granted folders is reachable from here.
 
+mod etc;
 mod fill;
 mod proc_files;
 mod slot;

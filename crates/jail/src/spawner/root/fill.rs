@@ -10,7 +10,7 @@ use rustix::fs::CWD;
 use rustix::mount::{MoveMountFlags, move_mount};
 
 use super::trees::{DATA, Opened, Role, TOP, clone_mount};
-use super::{Granted, Shown};
+use super::{Granted, Shown, etc};
 use crate::devices;
 use crate::policy::Link;
 
@@ -112,17 +112,13 @@ pub fn top_links() -> Vec<(PathBuf, PathBuf)> {
 fn write_etc() -> io::Result<()> {
     let root = inside(Path::new("etc"));
     for (name, text) in [
-        (
-            "passwd",
-            "nobody:x:65534:65534:nobody:/workspace/.home:/bin/sh\n",
-        ),
-        ("group", "nogroup:x:65534:\n"),
+        ("passwd", etc::PASSWD),
+        ("group", etc::GROUP),
+        ("services", etc::SERVICES),
+        ("protocols", etc::PROTOCOLS),
         ("hosts", "127.0.0.1 localhost sandbox\n::1 localhost\n"),
         ("hostname", "sandbox\n"),
-        (
-            "nsswitch.conf",
-            "passwd: files\ngroup: files\nhosts: files dns\n",
-        ),
+        ("nsswitch.conf", etc::NSSWITCH),
         ("resolv.conf", ""),
         ("fonts/fonts.conf", FONTS),
     ] {
@@ -132,7 +128,7 @@ fn write_etc() -> io::Result<()> {
     for name in ETC {
         let _ = fs::copy(Path::new("/etc").join(name), root.join(name));
     }
-    Ok(())
+    etc::copy_linked(&root)
 }
 
 /// Which fonts there are, and where a cell keeps its list of them: fontconfig complains to a program's stderr without such a
