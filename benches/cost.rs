@@ -109,6 +109,7 @@ fn cell(jail: &Jail, argv: &[&str], printed: &str) {
         env: vec!["PATH=/usr/bin:/bin".into()],
         limits: Limits::default(),
         listen: None,
+        terminal: None,
         prestarted: false,
     };
     let null: OwnedFd = File::open("/dev/null").expect("it is there").into();

@@ -86,6 +86,7 @@ async fn run(engine: &Engine, number: usize) -> bool {
         requirement: Requirement::default(),
         caller: Caller::local(),
         asking: None,
+        console: None,
     };
     let result = engine.run(&plan, surface, std::future::pending()).await;
     result.is_ok_and(|result| result.stdout.to_text() == format!("{}\n", number * 7))

@@ -12,10 +12,11 @@ mod launch;
 mod pool;
 mod provider;
 mod streams;
+mod terminal;
 mod workspace;
 
 pub use ::jail::cgroup::Usage;
-pub use ::jail::{Exit, Limits, Mount, Tree, View, Zygote};
+pub use ::jail::{Exit, Limits, Mount, Terminal, Tree, View, Zygote};
 
 pub use branch::Branch;
 pub use changes::{ChangedContent, ChangedFile, Changes, Version, WantedChanges, changes};
@@ -25,4 +26,5 @@ pub use jail::{JailProvider, Trust, Warming};
 pub use launch::{Launch, Loopback, Prestart, Share};
 pub use provider::{Boxed, Cell, Event, Provider, Start};
 pub use streams::{Channel, Streams};
+pub use terminal::TerminalEnd;
 pub use workspace::{Carried, PlaceError, Workspace, replace_file};

@@ -17,15 +17,18 @@ mod signals;
 mod skill;
 
 use std::error::Error;
+use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::cell::Requirement;
 use crate::engine::Engine;
 use crate::hint::{Hint, Surface};
+use crate::language::{Registry, Surroundings, closeness};
 use crate::output::{BAD_INPUT, OUR_FAILURE};
 
 /// Run untrusted code in a sandbox
@@ -82,8 +85,8 @@ pub fn main_with(engine: Option<Engine>) -> ExitCode {
         let what = panic.payload_as_str().unwrap_or("for no known reason");
         print_error(&format!("internal error: {what}"), Some(LOW_LIMITS));
     }));
-    let work = move || match Arguments::parse().command {
-        Command::Run(arguments) => run::main(&arguments, engine),
+    let work = move || match parse(&typed()).command {
+        Command::Run(arguments) => run::main(*arguments, engine),
         Command::Repl(arguments) => repl::main(&arguments),
         Command::Serve(arguments) => serve::main(&arguments),
         Command::Languages(arguments) => languages::main(&arguments),
@@ -96,6 +99,64 @@ pub fn main_with(engine: Option<Engine>) -> ExitCode {
         Command::Doctor(arguments) => doctor::main(&arguments),
     };
     std::panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or(OUR_FAILURE.into())
+}
+
+/// What was typed, with the command that `hotcell a.py` leaves out.
+fn typed() -> Vec<OsString> {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    let is_ours = |word: &OsString| word.to_str().is_some_and(is_command);
+    let first = words.get(1).filter(|word| !is_ours(word));
+    if first.is_some_and(|word| run::is_program(word)) {
+        words.insert(1, "run".into());
+    }
+    words
+}
+
+fn parse(words: &[OsString]) -> Arguments {
+    Arguments::try_parse_from(words).unwrap_or_else(|error| {
+        let first = words.get(1).and_then(|word| word.to_str());
+        let is_first = error.kind() == ErrorKind::InvalidSubcommand;
+        let first = first.filter(|word| is_first && !is_command(word));
+        let Some(word) = first else {
+            error.exit();
+        };
+        let hint = meant(word);
+        print_error(&format!("there is no command `{word}`"), Some(&hint));
+        std::process::exit(BAD_INPUT.into())
+    })
+}
+
+fn is_command(word: &str) -> bool {
+    word == "run" || word == "help" || Arguments::command().find_subcommand(word).is_some()
+}
+
+/// What may have been meant by a word that is neither a command nor a file.
+fn meant(word: &str) -> String {
+    let names = Arguments::command();
+    let names = names.get_subcommands().map(clap::Command::get_name);
+    let near = names.filter_map(|name| Some((closeness(word, name)?, name)));
+    let registry = Registry::load(Surroundings::from_env().config.as_deref());
+    match (near.min(), registry.find(word)) {
+        (Some((_, name)), _) => format!("Did you mean `hotcell {name}`?"),
+        (None, Ok(_)) => format!("Write `hotcell run {word}`, then a file or code."),
+        (None, Err(error)) if error.has_similar() => {
+            format!(
+                "Is it a language? {}",
+                error
+                    .hint()
+                    .map_or(String::new(), |hint| hint.words(Surface::CommandLine))
+            )
+        }
+        (None, Err(_)) => "Run `hotcell --help` for the list.".to_owned(),
+    }
+}
+
+/// Reads words that begin with `hotcell run`.
+fn parse_run(words: &[OsString]) -> run::Arguments {
+    match parse(words).command {
+        Command::Run(arguments) => *arguments,
+        _ => unreachable!("the words are those of `run`"),
+    }
 }
 
 /// How much of the sandbox must be there: for `run` and `serve`.

@@ -27,7 +27,7 @@ pub use definition::{
 pub use detect::{By, Chosen, unfence};
 pub use failure::{Cause, Diagnosis, Failure};
 pub use listing::{Row, rows};
-pub use registry::{LanguageError, Listed, Registry};
+pub use registry::{LanguageError, Listed, Registry, closeness};
 pub use runtime::{
     MissingRuntime, PassedOver, Refusal, Runtime, Tool, UnsupportedPlatform, Versions,
 };

@@ -4,6 +4,7 @@
 //! whoever holds it may keep it; what is run, and in which kind of cell, is not known here.
 
 mod capture;
+mod console;
 mod outcome;
 mod output;
 mod picture;
@@ -11,9 +12,10 @@ mod session;
 mod watch;
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use crate::caller::Caller;
 use crate::cell::{
@@ -23,10 +25,13 @@ use crate::loopback::Serving;
 use crate::request::{CellPath, InputFile};
 use crate::upstream::Asking;
 
+use capture::Reader;
+use console::{follow_size, type_in, until_read};
 use output::{Output, Task, feed};
 use watch::{End, Watch};
 
 pub use capture::{Captured, OutputEvent, Stream};
+pub use console::{Console, Interrupt, Screen};
 pub use outcome::{Outcome, Spent};
 pub use session::{
     Branch, BranchError, Call, Called, Change, Difference, Hold, Life, Mark, Noted, Session,
@@ -68,6 +73,8 @@ pub struct Surface {
     pub caller: Caller,
     /// Who can be asked whether it may call a tool.
     pub asking: Option<Asking>,
+    /// Who sits before it.
+    pub console: Option<Console>,
 }
 
 impl Surface {
@@ -79,6 +86,7 @@ impl Surface {
             requirement,
             caller: Caller::local(),
             asking: None,
+            console: None,
         }
     }
 }
@@ -118,9 +126,36 @@ pub async fn watch(
     cancelled: impl Future<Output = ()>,
 ) -> Result<Ended, CellError> {
     let streams = cell.take_streams().ok_or(CellError::Lost)?;
-    let mut output = Output::read(streams.stdout, streams.stderr, launch, surface.events);
-    let feeder = streams.stdin;
-    let feeder = feeder.map(|pipe| Task::start(feed(pipe, surface.stdin)));
+    let terminal = streams.terminal;
+    let stdout = match &terminal {
+        Some(terminal) => Reader::Terminal(terminal.clone()),
+        None => Reader::Pipe(streams.stdout),
+    };
+    let stderr = Reader::Pipe(streams.stderr);
+    let mut output = Output::read(stdout, stderr, launch, surface.events);
+    let (interrupt, screen) = match surface.console {
+        Some(Console { interrupt, screen }) => (interrupt, screen),
+        None => Default::default(),
+    };
+    interrupt.listen();
+    let interrupted_twice = Arc::new(Notify::new());
+    let feeder = match (&terminal, streams.stdin) {
+        (Some(terminal), _) => {
+            let ended = interrupted_twice.clone();
+            Some(Task::start(type_in(terminal.clone(), surface.stdin, ended)))
+        }
+        (None, pipe) => pipe.map(|pipe| Task::start(feed(pipe, surface.stdin))),
+    };
+    let sizes = terminal.clone().zip(screen).map(|(terminal, screen)| {
+        (screen.give)();
+        Task::start(follow_size(terminal, screen.sizes))
+    });
+    let cancelled = async {
+        tokio::select! {
+            () = cancelled => {}
+            () = interrupted_twice.notified() => {}
+        }
+    };
     let serving = serve(cell, launch)?;
 
     let started = Instant::now();
@@ -129,14 +164,22 @@ pub async fn watch(
     let mut cancelled = std::pin::pin!(cancelled);
     let deadline = started + launch.timeout;
     let end = watch
-        .until_end(&output.ceiling, deadline, cancelled.as_mut())
+        .until_end(&output.ceiling, deadline, &interrupt, cancelled.as_mut())
         .await?;
     let duration = started.elapsed();
+    let mut is_cancelled = matches!(end, End::Cancelled);
+    if let Some(terminal) = terminal.as_ref().filter(|_| !is_cancelled) {
+        watch.freeze();
+        tokio::select! {
+            () = until_read(terminal) => {}
+            () = cancelled.as_mut() => is_cancelled = true,
+        }
+    }
     watch.end();
-    drop((serving, feeder));
-    match end {
-        End::Cancelled => output.drain_briefly().await,
-        _ => tokio::select! {
+    drop((serving, feeder, sizes, terminal));
+    match is_cancelled {
+        true => output.drain_briefly().await,
+        false => tokio::select! {
             () = output.drain() => {}
             () = cancelled => {}
         },

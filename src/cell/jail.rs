@@ -107,7 +107,7 @@ impl JailProvider {
         let (Some(warming), Some(prestart)) = (&self.warming, &launch.prestart) else {
             return Ok(None);
         };
-        if launch.loopback.is_some() && !prestart.listens {
+        if launch.terminal.is_some() || launch.loopback.is_some() && !prestart.listens {
             return Ok(None);
         }
         let Some(library) = self.library.get_or_init(library) else {
@@ -215,6 +215,7 @@ fn policy(launch: &Launch) -> Policy {
         env: launch.env_words(),
         limits: launch.limits.clone(),
         listen: launch.loopback.as_ref().map(|it| it.port),
+        terminal: launch.terminal,
         prestarted: false,
     }
 }
@@ -226,6 +227,7 @@ fn prestarted_policy(prestart: &Prestart) -> Policy {
         env: Vec::new(),
         limits: prestart.limits.clone(),
         listen: prestart.listens.then_some(crate::loopback::PORT),
+        terminal: None,
         prestarted: true,
     }
 }

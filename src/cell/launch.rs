@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jail::{Limits, Link, Mount, Tree, View, Zygote};
+use jail::{Limits, Link, Mount, Terminal, Tree, View, Zygote};
 
 use super::{WantedChanges, Workspace};
 use crate::loopback::Service;
@@ -44,6 +44,8 @@ pub struct Launch {
     pub export: Option<(CellPath, PathBuf)>,
     /// What is wanted of the files that it leaves in the workspace, however it ended.
     pub changes: Option<WantedChanges>,
+    /// The terminal that it is started at.
+    pub terminal: Option<Terminal>,
     /// Whether it is kept between calls, which come over a channel.
     pub channel: bool,
     /// The part it has in a session without being kept.
@@ -107,6 +109,7 @@ impl Launch {
             shown: None,
             export: None,
             changes: None,
+            terminal: None,
             channel: false,
             share: None,
             prestart: None,

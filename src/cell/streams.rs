@@ -6,10 +6,14 @@ use std::os::fd::OwnedFd;
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::net::unix::pipe;
 
+use super::TerminalEnd;
+
 pub struct Streams {
     pub stdin: Option<pipe::Sender>,
     pub stdout: pipe::Receiver,
     pub stderr: pipe::Receiver,
+    /// In place of the first two, and perhaps of the third, for a program that is started at a terminal.
+    pub terminal: Option<TerminalEnd>,
 }
 
 impl Streams {
@@ -28,6 +32,7 @@ impl Streams {
             stdin: feeding.map(pipe::Sender::from_owned_fd).transpose()?,
             stdout: pipe::Receiver::from_owned_fd(stdout)?,
             stderr: pipe::Receiver::from_owned_fd(stderr)?,
+            terminal: None,
         };
         Ok((ours, [stdin, stdout_theirs, stderr_theirs]))
     }

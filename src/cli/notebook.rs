@@ -21,6 +21,7 @@ use super::{
 use crate::language::{Definition, Magic, Registry};
 use crate::output::{RunOutput, Status};
 use crate::random::random_name;
+use crate::run::Interrupt;
 use crate::service::Service;
 
 use document::{Cell, Document};
@@ -81,7 +82,7 @@ async fn run(
     allow_errors: bool,
     folder: Option<&Path>,
 ) -> Progress {
-    let stop = Stop::catch();
+    let stop = Stop::catch(Interrupt::default());
     let magic = session.definition().and_then(magic_of).cloned();
     let mut progress = Progress {
         cells: 0,

@@ -4,6 +4,7 @@ mod arguments;
 mod grants;
 pub mod out;
 mod streams;
+mod terminal;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -24,21 +25,25 @@ use crate::plan::RunPlan;
 use crate::publish::SAVED;
 use crate::records::{self, Keeping};
 use crate::request::RunRequest;
-use crate::run::Stdin;
+use crate::run::{Console, Interrupt, Stdin};
 use crate::service::{Facts, NotedStdin, RunContext, Service, Settings, keeping};
 use crate::upstream::Functions;
 
-pub use arguments::Arguments;
+pub use arguments::{Arguments, is_program};
 pub use grants::Grants;
 use streams::{Printer, own_stdin};
 pub use streams::{Stop, show};
+use terminal::OwnTerminal;
 
 pub const HERE: hint::Surface = hint::Surface::CommandLine;
+/// As of any program whose reader has gone: 128 and the number of SIGPIPE.
+const BROKEN_PIPE: u8 = 128 + 13;
 
 /// `early` is an engine that starts its first sandbox already.
-pub fn main(arguments: &Arguments, early: Option<Engine>) -> ExitCode {
-    let json = arguments.json;
+pub fn main(arguments: Arguments, early: Option<Engine>) -> ExitCode {
     let engine = early.unwrap_or_else(|| Engine::new(Surroundings::from_env()));
+    let arguments = &arguments.find_program(engine.registry());
+    let json = arguments.json;
     let saved = saved::tools(engine.config().ok(), engine.surroundings());
     let engine = match &saved {
         Some(saved) => engine.with_functions(SAVED, saved.clone() as Arc<dyn Functions>),
@@ -59,7 +64,7 @@ pub fn main(arguments: &Arguments, early: Option<Engine>) -> ExitCode {
         saved.run_by(&service);
     }
     let Prepared {
-        plan,
+        mut plan,
         has_stdin,
         record,
     } = match prepare(&service, arguments) {
@@ -83,15 +88,32 @@ pub fn main(arguments: &Arguments, early: Option<Engine>) -> ExitCode {
         Ok(runtime) => runtime,
         Err(code) => return code,
     };
+    let terminal = match has_stdin && !json && !arguments.no_tty {
+        true => OwnTerminal::find(),
+        false => None,
+    };
+    if let Some(terminal) = &terminal {
+        terminal.plan_for(&mut plan);
+    }
+    let setting = Setting {
+        has_stdin,
+        json,
+        terminal: terminal.as_ref(),
+    };
     // Nothing else waits for this thread yet, so it may as well block.
     let result = service
         .engine()
         .warm_up(&plan)
-        .and_then(|()| runtime.block_on(execute(&service, &plan, has_stdin, json)));
+        .and_then(|()| runtime.block_on(execute(&service, &plan, setting)));
+    drop(terminal);
     let version = json.then(|| service.engine().version(&plan)).flatten();
     leave(service);
-    let result = result.map(|result| (result, version));
-    let (code, output) = report(&plan, result, arguments);
+    let nobody_reads = result.as_ref().is_ok_and(|(_, is_unread)| *is_unread);
+    let result = result.map(|(result, _)| (result, version));
+    let (mut code, output) = report(&plan, result, arguments, nobody_reads);
+    if nobody_reads {
+        code = BROKEN_PIPE.into();
+    }
     if let Some((keeping, facts)) = record {
         let written = records::leave(&keeping, &facts.record(Some(&plan), output));
         if let Err(error) = written {
@@ -146,29 +168,43 @@ fn prepare(service: &Service, arguments: &Arguments) -> Result<Prepared, Rejecte
     })
 }
 
+/// What a program is run with that is not its plan's.
+struct Setting<'a> {
+    has_stdin: bool,
+    json: bool,
+    /// Ours, if it becomes the program's.
+    terminal: Option<&'a OwnTerminal>,
+}
+
+/// Runs a plan; what came of it, and whether that was for want of a reader.
 async fn execute(
     service: &Service,
     plan: &RunPlan,
-    has_stdin: bool,
-    json: bool,
-) -> Result<RunResult, StartError> {
-    let stop = Stop::catch();
+    setting: Setting<'_>,
+) -> Result<(RunResult, bool), StartError> {
+    let interrupt = Interrupt::default();
+    let stop = Stop::catch(interrupt.clone());
     let context = RunContext {
         caller: Caller::local(),
-        stdin: if has_stdin {
+        stdin: if setting.has_stdin {
             own_stdin()?
         } else {
             Stdin::Empty
         },
         observer: Printer {
-            prints: !json,
+            prints: !setting.json,
             stop: stop.clone(),
         },
         approver: None,
         log: None,
-        stop: stop.stopped(),
+        console: Some(Console {
+            interrupt,
+            screen: setting.terminal.map(OwnTerminal::screen),
+        }),
+        stop: stop.clone().stopped(),
     };
-    service.run_planned(plan, context).await
+    let result = service.run_planned(plan, context).await?;
+    Ok((result, stop.is_unread()))
 }
 
 /// Runs a request to its end and prints nothing of it; what came of it, or what to exit with. Without `stdin` ours is the program's.
@@ -184,7 +220,7 @@ pub fn once(
     let runtime = single_thread()?;
     let result = service.engine().warm_up(&plan).and_then(|()| {
         runtime.block_on(async {
-            let stop = Stop::catch();
+            let stop = Stop::catch(Interrupt::default());
             let observer = Printer {
                 prints: false,
                 stop: stop.clone(),
@@ -210,6 +246,7 @@ fn report(
     plan: &RunPlan,
     result: Result<(RunResult, Option<String>), StartError>,
     arguments: &Arguments,
+    is_quiet: bool,
 ) -> (ExitCode, RunOutput) {
     let json = arguments.json;
     match result {
@@ -223,7 +260,7 @@ fn report(
                 .words(HERE);
             if json {
                 print_json(&output);
-            } else {
+            } else if !is_quiet {
                 if io::stdout().is_terminal() {
                     print_shown(&output);
                 }

@@ -13,7 +13,8 @@ use std::path::Path;
 
 use super::{Definition, DefinitionError, LanguageId, Tiers};
 use entry::{Entry, user_entries};
-use names::{closeness, interpreter};
+pub use names::closeness;
+use names::interpreter;
 
 use crate::hint::Hint;
 
@@ -72,6 +73,11 @@ pub enum LanguageError {
 }
 
 impl LanguageError {
+    /// Whether there is a language with nearly that name.
+    pub fn has_similar(&self) -> bool {
+        matches!(self, Self::Unknown { similar, .. } if !similar.is_empty())
+    }
+
     /// What the caller can do about it, in one imperative sentence.
     pub fn hint(&self) -> Option<Hint> {
         Some(match self {

@@ -10,6 +10,7 @@ use tokio::net::unix::pipe;
 use tokio::sync::{Notify, mpsc};
 
 use super::picture::{Found, end_of_rest, find_pictures, readable};
+use crate::cell::TerminalEnd;
 use crate::secret::Redactor;
 
 /// How much of a stream is kept in memory: the first three quarters of it from
@@ -167,10 +168,31 @@ impl Ceiling {
 /// A stream that is read while a program runs.
 pub struct Reading {
     pub stream: Stream,
-    pub reader: pipe::Receiver,
+    pub reader: Reader,
     pub ceiling: Arc<Ceiling>,
     pub events: mpsc::Sender<OutputEvent>,
     pub redactor: Option<Redactor>,
+}
+
+/// Where output comes from.
+pub enum Reader {
+    Pipe(pipe::Receiver),
+    Terminal(TerminalEnd),
+}
+
+impl Reader {
+    /// Reads what there is to the end of an empty buffer.
+    async fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        match self {
+            Self::Pipe(pipe) => pipe.read_buf(buffer).await,
+            Self::Terminal(terminal) => {
+                buffer.resize(1 << 16, 0);
+                let read = terminal.read(buffer).await;
+                buffer.truncate(*read.as_ref().unwrap_or(&0));
+                read
+            }
+        }
+    }
 }
 
 impl Reading {
@@ -182,7 +204,7 @@ impl Reading {
         let mut buffer = Vec::with_capacity(1 << 16);
         loop {
             buffer.clear();
-            let read = self.reader.read_buf(&mut buffer).await?;
+            let read = self.reader.read(&mut buffer).await?;
             let redacted;
             let bytes = match &mut self.redactor {
                 None => &buffer[..],

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::Stdin;
-use super::capture::{Captured, Ceiling, OutputEvent, Reading, Stream};
+use super::capture::{Captured, Ceiling, OutputEvent, Reader, Reading, Stream};
 use crate::cell::Launch;
 use crate::secret::Redactor;
 
@@ -25,8 +25,8 @@ pub struct Output {
 
 impl Output {
     pub fn read(
-        stdout: pipe::Receiver,
-        stderr: pipe::Receiver,
+        stdout: Reader,
+        stderr: Reader,
         launch: &Launch,
         events: mpsc::Sender<OutputEvent>,
     ) -> Self {

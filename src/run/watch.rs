@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::time::{MissedTickBehavior, interval_at, sleep_until};
 
 use super::capture::Ceiling;
+use super::console::Interrupt;
 use super::outcome::{Outcome, Spent};
 use crate::cell::{Cell, CellError, Event, Exit, Limits, Usage};
 use crate::upstream::Pause;
@@ -49,6 +50,7 @@ impl<'a> Watch<'a> {
         &mut self,
         ceiling: &Ceiling,
         deadline: Instant,
+        interrupt: &Interrupt,
         mut cancelled: impl Future<Output = ()> + Unpin,
     ) -> Result<End, CellError> {
         let mut look = interval_at(tokio::time::Instant::now() + LOOK, LOOK);
@@ -65,6 +67,7 @@ impl<'a> Watch<'a> {
                 () = past(deadline, self.pause.as_deref()) => return Ok(End::Deadline),
                 () = ceiling.reached() => return Ok(End::Output),
                 () = &mut cancelled => return Ok(End::Cancelled),
+                () = interrupt.asked() => self.interrupt(),
                 _ = look.tick() => {
                     self.usage = self.cell.look(self.limits.memory).await;
                     // One process killed is the whole run out of memory: what is
@@ -81,6 +84,12 @@ impl<'a> Watch<'a> {
     pub fn interrupt(&self) {
         // Without it the cell is ended a little later.
         let _ = self.cell.interrupt();
+    }
+
+    /// Has every process of the cell stand still.
+    pub fn freeze(&self) {
+        // Without it more may come; how long that is waited for is bounded.
+        let _ = self.cell.freeze();
     }
 
     /// Looks at what a cell uses that goes on.

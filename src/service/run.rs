@@ -20,7 +20,7 @@ use crate::output::{RunOutput, Unworded};
 use crate::packages::{PackagePlan, Readied};
 use crate::plan::RunPlan;
 use crate::request::RunRequest;
-use crate::run::{Stdin, Surface};
+use crate::run::{Console, Stdin, Surface};
 use crate::upstream::{Approver, Asking};
 
 /// Reading a program takes longer than a millisecond from about here on.
@@ -36,6 +36,8 @@ pub struct RunContext<O, S = Pending<()>> {
     pub log: Option<Arc<JobLog>>,
     /// Who can be asked whether it may call a tool.
     pub approver: Option<Arc<dyn Approver>>,
+    /// Who sits before it.
+    pub console: Option<Console>,
     /// Ends the program when it ends.
     pub stop: S,
 }
@@ -49,6 +51,7 @@ impl<O> RunContext<O> {
             observer,
             log: None,
             approver: None,
+            console: None,
             stop: pending(),
         }
     }
@@ -78,6 +81,7 @@ impl<O> RunContext<O> {
             observer: self.observer,
             log: self.log,
             approver: self.approver,
+            console: self.console,
             stop,
         }
     }
@@ -266,6 +270,7 @@ impl Service {
             requirement: self.settings.requirement,
             asking: asking(context.approver, &context.caller),
             caller: context.caller,
+            console: context.console,
         };
         // On the heap: it is large, and each caller up to the surface would hold and move it.
         let run = Box::pin(self.engine().run(plan, surface, context.stop));

@@ -202,7 +202,7 @@ fn arguments_that_make_no_sense_exit_with_2() {
             "-c",
             CODE,
         ],
-        &["main.py", "-c", CODE],
+        &["-f", "main.py", "-c", CODE],
     ] {
         let answer = hotcell.run(arguments);
         assert_eq!((answer.code, answer.out()), (Some(2), String::new()));

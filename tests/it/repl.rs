@@ -12,22 +12,26 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::support::{Answer, Hotcell, PATIENCE, Running, anyone, everyone, has};
 
-const INTERRUPT: &str = "\x03";
+pub const INTERRUPT: &str = "\x03";
 const END: &str = "\x04";
 
-/// A terminal with `hotcell repl` in it.
-struct Terminal {
-    child: Child,
-    keys: File,
+/// A terminal with `hotcell` in it.
+pub struct Terminal {
+    pub child: Child,
+    pub keys: File,
     shown: Receiver<Vec<u8>>,
     /// All that was on the screen, escapes and all.
-    screen: String,
+    pub screen: String,
     /// How much of it has been waited for.
     seen: usize,
 }
 
 impl Terminal {
     fn open(hotcell: &Hotcell, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+        Self::start(hotcell, &[&["repl"], arguments].concat(), variables)
+    }
+
+    pub fn start(hotcell: &Hotcell, words: &[&str], variables: &[(&str, &str)]) -> Self {
         let pty = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&pty).expect("it is ours");
         unlockpt(&pty).expect("it can be opened");
@@ -45,8 +49,7 @@ impl Terminal {
         command
             .args(["--ctty", "--wait"])
             .arg(hotcell.binary())
-            .arg("repl")
-            .args(arguments)
+            .args(words)
             .env("TERM", "xterm")
             .envs(variables.iter().copied())
             .stdin(side())
@@ -74,12 +77,12 @@ impl Terminal {
         }
     }
 
-    fn press(&mut self, keys: &str) {
+    pub fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).expect("it is read");
     }
 
     /// Waits until a text is on the screen after all that was waited for.
-    fn wait_for(&mut self, text: &str) {
+    pub fn wait_for(&mut self, text: &str) {
         let end = Instant::now() + PATIENCE;
         loop {
             if let Some(at) = self.screen[self.seen..].find(text) {

@@ -34,9 +34,9 @@ fn output_comes_while_the_program_still_runs() {
 }
 
 #[test]
-fn an_interrupt_ends_the_cell_at_once_and_leaves_nothing() {
+fn a_signal_ends_the_cell_at_once_and_leaves_nothing() {
     for hotcell in everyone() {
-        for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        for signal in [Signal::TERM, Signal::HUP] {
             let before = Before::look(&hotcell);
             let mut running = hotcell.start(&[&mark(&hotcell), "-l", "python", "-c", FOREVER]);
             let pid = running.pid();
@@ -55,7 +55,7 @@ fn an_interrupt_ends_the_cell_at_once_and_leaves_nothing() {
         let running = hotcell.start(&["--json", &marked, "-l", "sh", "-c", "kill -STOP $$"]);
         let pid = running.pid();
         assert!(eventually(PATIENCE, || is_stopped(&hotcell)));
-        running.signal(Signal::INT);
+        running.signal(Signal::TERM);
         let result = running.finish().json();
         assert_eq!(
             [&result["status"], &result["error"]["kind"]],
@@ -66,14 +66,38 @@ fn an_interrupt_ends_the_cell_at_once_and_leaves_nothing() {
 }
 
 #[test]
-fn an_interrupt_ends_a_run_whose_output_nobody_reads() {
+fn an_interrupt_is_the_programs_first_and_ends_it_the_second_time() {
+    let stubborn = "trap 'echo heard' INT; echo up; while :; do sleep 0.1; done";
+    for hotcell in everyone() {
+        let before = Before::look(&hotcell);
+        let mut running = hotcell.start(&[&mark(&hotcell), "-l", "bash", "-c", stubborn]);
+        let pid = running.pid();
+        running.stdout.until("up\n");
+        running.signal(Signal::INT);
+        running.stdout.until("heard\n");
+        running.signal(Signal::INT);
+        let answer = running.finish();
+        assert_eq!(answer.code, Some(130));
+        assert_eq!(answer.err(), "hotcell: the run was cancelled\n");
+        before.expect_nothing_left(pid);
+
+        // One that does nothing about it ends with the first.
+        let mut running = hotcell.start(&["-l", "python", "-c", FOREVER]);
+        running.stdout.until("up\n");
+        running.signal(Signal::INT);
+        assert_eq!(running.finish().code, Some(130));
+    }
+}
+
+#[test]
+fn a_signal_ends_a_run_whose_output_nobody_reads() {
     for hotcell in everyone() {
         let before = Before::look(&hotcell);
         let mut running = hotcell.start(&[&mark(&hotcell), "-l", "sh", "-c", FLOOD]);
         let pid = running.pid();
         // From here on the pipe fills and every writer before it waits.
         running.stdout.until("y\n");
-        running.signal(Signal::INT);
+        running.signal(Signal::TERM);
         let answer = running.finish_unread();
         assert_eq!(answer.code, Some(130));
         assert!(answer.took < Duration::from_secs(20), "{:?}", answer.took);
@@ -90,7 +114,8 @@ fn a_run_ends_when_its_reader_is_gone() {
         running.stdout.until("y\n");
         running.stdout.close();
         let answer = running.finish();
-        assert_eq!(answer.code, Some(130));
+        // As of any program that a pipe broke under, and without a word.
+        assert_eq!((answer.code, answer.err()), (Some(141), String::new()));
         before.expect_nothing_left(pid);
     }
 }

@@ -46,7 +46,8 @@ pub struct Cell {
     pub(crate) lease: Option<Lease>,
     pub(crate) pidfd: Option<OwnedFd>,
     pub(crate) folders: Option<Folders>,
-    pub(crate) listener: Listener,
+    pub(crate) listener: Sent,
+    pub(crate) terminal: Sent,
     pub(crate) uid: Option<u32>,
     /// Whether nothing but our init is left in it.
     pub(crate) is_empty: bool,
@@ -54,11 +55,34 @@ pub struct Cell {
     pub(crate) aside: HashSet<i32>,
 }
 
-/// The loopback listener of a cell that has one.
-pub enum Listener {
+/// A file descriptor that comes when a cell is ready, if its policy asks for it.
+pub enum Sent {
     None,
     Expected,
-    Open(OwnedFd),
+    Here(OwnedFd),
+}
+
+impl Sent {
+    pub fn expected(expected: bool) -> Self {
+        match expected {
+            true => Self::Expected,
+            false => Self::None,
+        }
+    }
+
+    fn receive(&mut self, fds: &mut impl Iterator<Item = OwnedFd>) -> io::Result<()> {
+        if matches!(self, Self::Expected) {
+            *self = Self::Here(fds.next().ok_or(io::ErrorKind::InvalidData)?);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self) -> Option<OwnedFd> {
+        match std::mem::replace(self, Self::None) {
+            Self::Here(fd) => Some(fd),
+            _ => None,
+        }
+    }
 }
 
 pub struct Folders {
@@ -107,10 +131,8 @@ impl Cell {
                     continue;
                 }
                 Status::Ready { missing } => {
-                    if matches!(self.listener, Listener::Expected) {
-                        let listener = fds.next().ok_or(io::ErrorKind::InvalidData)?;
-                        self.listener = Listener::Open(listener);
-                    }
+                    self.listener.receive(&mut fds)?;
+                    self.terminal.receive(&mut fds)?;
                     let workspace = fds.next().ok_or(io::ErrorKind::InvalidData)?;
                     self.folders = Some(Folders {
                         workspace,
@@ -145,10 +167,13 @@ impl Cell {
     /// The loopback listener at which the cell's program finds the server, once the cell is
     /// ready; non-blocking.
     pub fn take_listener(&mut self) -> Option<OwnedFd> {
-        match std::mem::replace(&mut self.listener, Listener::None) {
-            Listener::Open(listener) => Some(listener),
-            _ => None,
-        }
+        self.listener.take()
+    }
+
+    /// Our end of the terminal at which the program is started, once the cell is ready; non-blocking. What is read there was
+    /// written by the program.
+    pub fn take_terminal(&mut self) -> Option<OwnedFd> {
+        self.terminal.take()
     }
 
     /// Lets go of the cell's folders, unless its use is read from them. Whoever holds

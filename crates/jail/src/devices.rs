@@ -15,15 +15,27 @@ use rustix::mount::{
 
 use crate::sys;
 
-/// Their names, and their minor numbers among the kernel's memory devices.
-pub const DEVICES: [(&str, u32); 5] = [
-    ("null", 3),
-    ("zero", 5),
-    ("full", 7),
-    ("random", 8),
-    ("urandom", 9),
+pub struct Device {
+    pub name: &'static str,
+    number: (u32, u32),
+}
+
+const fn device(name: &'static str, major: u32, minor: u32) -> Device {
+    Device {
+        name,
+        number: (major, minor),
+    }
+}
+
+pub const DEVICES: [Device; 6] = [
+    device("null", 1, 3),
+    device("zero", 1, 5),
+    device("full", 1, 7),
+    device("random", 1, 8),
+    device("urandom", 1, 9),
+    // Whoever opens it gets the terminal of its own session, which in a cell is one of the cell's own or none.
+    device("tty", 5, 0),
 ];
-const MEMORY_DEVICES: u32 = 1;
 
 /// A read-only file system with devices of its own, to be mounted as the /dev of one slot's cells. Needs the host's root.
 pub fn make() -> io::Result<OwnedFd> {
@@ -39,8 +51,8 @@ pub fn make() -> io::Result<OwnedFd> {
     fsconfig_create(context.as_fd())?;
     let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
     let mount = fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?;
-    for (name, minor) in DEVICES {
-        let (mode, device) = (Mode::from_raw_mode(0o666), makedev(MEMORY_DEVICES, minor));
+    for Device { name, number } in DEVICES {
+        let (mode, device) = (Mode::from_raw_mode(0o666), makedev(number.0, number.1));
         mknodat(&mount, name, FileType::CharacterDevice, mode, device)?;
         // The mask of new files is the whole process's, and not ours to change.
         chmodat(&mount, name, mode, AtFlags::empty())?;

@@ -16,6 +16,7 @@ mod listener;
 mod mounts;
 mod reaper;
 pub mod seccomp;
+mod terminal;
 mod worker;
 
 use std::ffi::{CString, OsString};
@@ -199,6 +200,10 @@ fn enter(cell: NewCell<'_>) -> Result<(), Failed> {
         })?),
         None => None,
     };
+    let terminal = match &policy.terminal {
+        Some(terminal) => Some(step("opening the terminal", || terminal::open(terminal))?),
+        None => None,
+    };
     if missing.iter().all(|m| m.wall != Wall::Hostname) {
         step("setting the host name", || {
             Ok(rustix::system::sethostname(b"sandbox")?)
@@ -208,7 +213,8 @@ fn enter(cell: NewCell<'_>) -> Result<(), Failed> {
     // same user may have as many on their way as it can open, and no more.
     step("reporting", || {
         let message = codec::to_bytes(&Status::Ready { missing });
-        let sent: Vec<_> = listener.iter().chain(&folders).map(AsFd::as_fd).collect();
+        let sent = listener.iter().chain(terminal.as_ref().map(|it| &it.ours));
+        let sent: Vec<_> = sent.chain(&folders).map(AsFd::as_fd).collect();
         wire::send(fds.status.as_fd(), &message, &sent)
     })?;
     drop((folders, listener));
@@ -220,10 +226,14 @@ fn enter(cell: NewCell<'_>) -> Result<(), Failed> {
     }
     step("taking the standard streams", || {
         for (number, stream) in (0..).zip(&fds.stdio) {
+            let at_terminal = terminal.as_ref().zip(policy.terminal.as_ref());
+            let at_terminal = at_terminal.filter(|(_, it)| number < 2 || it.has_stderr);
+            let stream = at_terminal.map_or(stream, |(pair, _)| &pair.theirs);
             sys::dup_as(stream.as_fd(), number)?;
         }
-        Ok(())
+        terminal.as_ref().map_or(Ok(()), terminal::lead)
     })?;
+    drop(terminal);
     let engine = step(ENGINE_STEP, || engine(&policy, root))?;
     // The standard streams, the status socket, and what tells of the spawner's end.
     let mut keep = vec![0, 1, 2, fds.status.as_raw_fd(), root.lifeline.as_raw_fd()];

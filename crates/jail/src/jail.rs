@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{FileType, Gid, Uid};
 
-use crate::cell::{Cell, Listener};
+use crate::cell::{Cell, Sent};
 use crate::cgroup::Cgroup;
 use crate::codec;
 use crate::error::JailError;
@@ -137,10 +137,8 @@ impl Jail {
             lease: Some(lease),
             pidfd: None,
             folders: None,
-            listener: match policy.listen {
-                Some(_) => Listener::Expected,
-                None => Listener::None,
-            },
+            listener: Sent::expected(policy.listen.is_some()),
+            terminal: Sent::expected(policy.terminal.is_some()),
             uid,
             is_empty: false,
             aside: HashSet::new(),

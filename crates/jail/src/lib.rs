@@ -34,7 +34,7 @@ pub use cell::{Cell, Event};
 pub use error::{Failed, JailError};
 pub use host::Host;
 pub use jail::Jail;
-pub use policy::{Access, ENGINE, Limits, Link, Mount, Policy, Tree, View, Zygote};
+pub use policy::{Access, ENGINE, Limits, Link, Mount, Policy, Terminal, Tree, View, Zygote};
 pub use processes::Aside;
 pub use spec::{Exit, Missing, Wall, WorkerWalls};
 

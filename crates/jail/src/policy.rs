@@ -92,9 +92,20 @@ pub struct Policy {
     /// A port of the cell's own loopback at which the server listens, and all that the cell can
     /// reach: [`Cell::take_listener`](crate::Cell::take_listener). Needs a network namespace.
     pub listen: Option<u16>,
+    /// The terminal that its program is started at: [`Cell::take_terminal`](crate::Cell::take_terminal). Not in a cell of a zygote.
+    pub terminal: Option<Terminal>,
     /// Whether its program is not known yet, so that there is time for a zygote's clone to
     /// prepare for it.
     pub prestarted: bool,
+}
+
+/// A terminal of a cell's own, with standard input and output of its program there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terminal {
+    pub rows: u16,
+    pub columns: u16,
+    /// Whether standard error is there too, and not a stream of its own.
+    pub has_stderr: bool,
 }
 
 /// How much a cell may use. Sizes are bytes.

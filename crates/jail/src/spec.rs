@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use crate::codec::{Codec, Reader, Writer, fields, garbled};
 use crate::error::Failed;
-use crate::policy::{Access, Limits, Link, Mount, Policy, Tree, View, Zygote};
+use crate::policy::{Access, Limits, Link, Mount, Policy, Terminal, Tree, View, Zygote};
 
 /// What a spawner is told once, before it builds its root.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,7 +47,7 @@ pub struct SpawnRequest {
 pub enum Status {
     /// From the spawner, with a pidfd.
     Started,
-    /// From init, with the loopback listener if the policy asks for one, the workspace and,
+    /// From init, with the loopback listener and the terminal if the policy asks for them, the workspace and,
     /// where no cgroup counts, the other folders to read the cell's usage from.
     Ready { missing: Vec<Missing> },
     /// From the worker, when every wall stands and it waits for the start message.
@@ -183,7 +183,13 @@ fields!(Policy {
     env,
     limits,
     listen,
+    terminal,
     prestarted,
+});
+fields!(Terminal {
+    rows,
+    columns,
+    has_stderr,
 });
 fields!(Limits {
     memory,

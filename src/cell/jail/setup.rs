@@ -14,7 +14,9 @@ use tokio::time::timeout;
 
 use super::prestarted::Prestarted;
 use crate::cell::workspace::{make_channel, place};
-use crate::cell::{CellError, Channel, Isolation, Launch, Requirement, Share, Streams, Workspace};
+use crate::cell::{
+    CellError, Channel, Isolation, Launch, Requirement, Share, Streams, TerminalEnd, Workspace,
+};
 use crate::request::{FileSource, InputFile};
 
 /// How long a cell may take to build its walls. Far above what it takes: this
@@ -137,11 +139,13 @@ impl Program<'_> {
     pub async fn start(
         &self,
         mut cell: AsyncCell,
-        streams: Streams,
+        mut streams: Streams,
         prelude: &str,
     ) -> Result<Started, CellError> {
         let ready = self.make_ready(&mut cell, prelude);
         let isolation = timeout(SETUP, ready).await.map_err(|_| CellError::Slow)??;
+        let terminal = cell.inner.take_terminal().map(TerminalEnd::new);
+        streams.terminal = terminal.transpose().map_err(CellError::Pipe)?;
         Ok(Started {
             cell,
             streams,

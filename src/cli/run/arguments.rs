@@ -1,10 +1,12 @@
 //! The arguments of `hotcell run`, and the request that they make.
 
+use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use super::grants::{Grants, cannot_read};
-use crate::cli::RequirementArguments;
+use crate::cli::{RequirementArguments, parse_run, typed};
+use crate::engine::Rejected;
 use crate::language::Registry;
 use crate::request::{RequestError, RunRequest, Showing};
 
@@ -17,22 +19,21 @@ Exit codes:
   123    it was ended because it printed too much
   125    hotcell could not run it, or lost it
   2      the arguments cannot be used; nothing was run
-  130    interrupted";
+  130    interrupted: Ctrl-C is the program's at first, and ends it the second time";
 
 #[derive(clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Arguments {
-    /// The program's file, a notebook (.ipynb), or the name of a language; without it and without
-    /// --code, the program is read from standard input
-    file: Option<PathBuf>,
-    /// The program itself, after the name of a language
-    #[arg(value_name = "CODE", conflicts_with_all = ["code", "program"])]
-    inline: Option<String>,
-    /// The program's file, after the name of a language
+    /// The program's file, a notebook (.ipynb), or the name of a language and the program itself;
+    /// without any, the program is read from standard input, as with `-`. All words behind it are
+    /// arguments for the program
+    #[arg(value_name = "PROGRAM [ARGS]", trailing_var_arg = true)]
+    words: Vec<OsString>,
+    /// The program's file, where the words are all arguments
     #[arg(short = 'f', value_name = "FILE", conflicts_with = "code")]
     program: Option<PathBuf>,
-    /// The program itself
-    #[arg(short, long, value_name = "CODE", conflicts_with = "file")]
+    /// The program itself, where the words are all arguments
+    #[arg(short, long, value_name = "CODE")]
     code: Option<String>,
     /// The program's language [default: detected from its `#!` line, file name or content]
     #[arg(short, long, value_name = "NAME")]
@@ -49,6 +50,9 @@ pub struct Arguments {
     /// Print the result as JSON when the program has ended, instead of its output as it comes
     #[arg(long)]
     pub json: bool,
+    /// Give the program pipes, even if you run it at a terminal
+    #[arg(long)]
+    pub no_tty: bool,
     /// Do not record this run: `hotcell logs` will not show it
     #[arg(long)]
     pub no_record: bool,
@@ -60,9 +64,6 @@ pub struct Arguments {
     pub plan: bool,
     #[command(flatten)]
     pub requirement: RequirementArguments,
-    /// Arguments for the program
-    #[arg(last = true, value_name = "ARGS")]
-    arguments: Vec<String>,
 }
 
 /// A program, and where it came from.
@@ -74,21 +75,65 @@ struct Program<'a> {
 }
 
 impl Arguments {
-    /// What to run, and whether our standard input is the program's.
-    pub fn request(&self, registry: &Registry) -> Result<(RunRequest, bool), RequestError> {
+    /// Finds the program among the words, which leaves its arguments there.
+    ///
+    /// Behind the name of a language come options of ours again, as in `run python --timeout 5 'print(1)' x`.
+    pub fn find_program(mut self, registry: &Registry) -> Self {
+        let mut typed = typed();
+        let at = typed.len().saturating_sub(self.words.len());
+        // What comes behind `--` is for the program.
+        let is_given = |it: &Self, before: Option<&OsString>| {
+            it.code.is_some() || it.program.is_some() || before.is_some_and(|word| word == "--")
+        };
+        let before = at.checked_sub(1).and_then(|at| typed.get(at));
+        if self.words.is_empty() || is_given(&self, before) {
+            return self;
+        }
         // A file of that name comes first; nobody has one called `py`.
-        let first = self.file.as_deref().filter(|file| !file.exists());
-        let named = first
-            .and_then(Path::to_str)
-            .filter(|it| registry.find(it).is_ok());
-        let program = self.program(named.is_some())?;
+        let name = self.words[0].to_str();
+        let name = name.filter(|name| !Path::new(name).exists() && registry.find(name).is_ok());
+        if let Some(name) = name.map(str::to_owned) {
+            typed.remove(at);
+            let mut again = parse_run(&typed);
+            let at = typed.len().saturating_sub(again.words.len());
+            let before = at.checked_sub(1).and_then(|at| typed.get(at));
+            again.language = again.language.or(Some(name));
+            if !again.words.is_empty() && !is_given(&again, before) {
+                let code = again.words.remove(0);
+                again.code = Some(code.to_string_lossy().into_owned());
+                again.drop_dashes();
+            }
+            return again;
+        }
+        self.program = Some(self.words.remove(0).into());
+        self.drop_dashes();
+        self
+    }
+
+    /// The `--` between a program and its arguments is not one of them.
+    fn drop_dashes(&mut self) {
+        if self.words.first().is_some_and(|word| word == "--") {
+            self.words.remove(0);
+        }
+    }
+
+    /// What to run, and whether our standard input is the program's.
+    pub fn request(&self, registry: &Registry) -> Result<(RunRequest, bool), Rejected> {
+        let program = match self.program() {
+            Err(RequestError::HostFile { path, source })
+                if source.kind() == io::ErrorKind::NotFound && is_bare(&path) =>
+            {
+                return Err(neither(path, registry));
+            }
+            program => program?,
+        };
         let mut request = self
             .grants
             .give(program.code)?
-            .args(self.arguments.iter().cloned())?
+            .args(self.program_arguments()?)?
             .wants_files(self.out.is_some() || self.json)
             .showing(self.showing());
-        if let Some(language) = self.language.as_deref().or(named) {
+        if let Some(language) = self.language.as_deref() {
             request = request.language(language);
         }
         if let Some(file) = program.file {
@@ -97,17 +142,28 @@ impl Arguments {
         Ok((request, program.may_read_stdin))
     }
 
+    fn program_arguments(&self) -> Result<Vec<String>, RequestError> {
+        let text = |word: &OsString| {
+            let not_text = || RequestError::BadNumber {
+                value: word.to_string_lossy().into_owned(),
+                expected: "UTF-8 text, as arguments of a program are here",
+                example: "caf\u{e9}",
+            };
+            word.to_str().map(str::to_owned).ok_or_else(not_text)
+        };
+        self.words.iter().map(text).collect()
+    }
+
     /// The file of the program, if that is a notebook.
     pub fn notebook(&self) -> Option<&Path> {
-        let file = self.program.as_deref().or(self.file.as_deref())?;
+        let file = self.program.as_deref()?;
         let is_notebook = file.extension().is_some_and(|it| it == "ipynb");
-        let is_program = self.inline.is_none() && self.code.is_none();
-        Some(file).filter(|_| is_notebook && is_program)
+        Some(file).filter(|_| is_notebook)
     }
 
     /// Whether there are words for the program, which a notebook has no use for.
     pub fn has_words(&self) -> bool {
-        !self.arguments.is_empty()
+        !self.words.is_empty()
     }
 
     /// Who pipes our output wants what the program prints and nothing else.
@@ -118,27 +174,15 @@ impl Arguments {
         }
     }
 
-    fn program(&self, is_language: bool) -> Result<Program<'_>, RequestError> {
-        let given = |code: &str| Program {
-            code: code.as_bytes().to_vec(),
-            file: None,
-            may_read_stdin: true,
-        };
-        if let Some(inline) = &self.inline {
-            if is_language {
-                return Ok(given(inline));
-            }
-            // Nothing is guessed: the first word is neither a file nor a language.
-            return Err(RequestError::HostFile {
-                path: self.file.clone().unwrap_or_else(|| inline.into()),
-                source: io::Error::other("it is neither a language nor a file"),
+    fn program(&self) -> Result<Program<'_>, RequestError> {
+        if let Some(code) = &self.code {
+            return Ok(Program {
+                code: code.as_bytes().to_vec(),
+                file: None,
+                may_read_stdin: true,
             });
         }
-        if let Some(code) = &self.code {
-            return Ok(given(code));
-        }
-        let first = self.file.as_deref().filter(|_| !is_language);
-        match self.program.as_deref().or(first) {
+        match self.program.as_deref() {
             Some(file) if file != Path::new("-") => Ok(Program {
                 code: std::fs::read(file).map_err(|source| cannot_read(file, source))?,
                 file: Some(file),
@@ -157,4 +201,32 @@ impl Arguments {
             }
         }
     }
+}
+
+/// About a word that is no file, and may have been meant to be a language.
+fn neither(path: PathBuf, registry: &Registry) -> Rejected {
+    match registry.find(&path.to_string_lossy()) {
+        Err(error) if error.has_similar() => error.into(),
+        _ => RequestError::HostFile {
+            path,
+            source: io::Error::new(
+                io::ErrorKind::NotFound,
+                "it is neither a language nor a file",
+            ),
+        }
+        .into(),
+    }
+}
+
+/// Whether a word could be a language: a file's name mostly has an ending or a folder.
+fn is_bare(path: &Path) -> bool {
+    path.extension().is_none() && path.file_name() == Some(path.as_os_str())
+}
+
+/// Whether a first word of the command line is a program to run, and no command of ours.
+pub fn is_program(word: &OsStr) -> bool {
+    let path = Path::new(word);
+    let is_option = word.as_encoded_bytes().starts_with(b"-");
+    // One that is not there is an error about a file, not about commands.
+    !is_option && (path.exists() || !is_bare(path))
 }

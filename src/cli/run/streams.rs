@@ -6,17 +6,18 @@
 use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::cell::CellError;
-use crate::cli::signals::asked_to_end;
+use crate::cli::signals::{Interrupts, told_to_end};
 use crate::cli::{print_error, print_note, show_progress};
 use crate::engine::StartError;
 use crate::media_type::picture_kind;
-use crate::run::{OutputEvent, Stdin, Stream};
+use crate::run::{Interrupt, OutputEvent, Stdin, Stream};
 use crate::service::{Observer, Output};
 
 /// Passes our standard input on as it comes.
@@ -60,23 +61,42 @@ fn start_thread(work: impl FnOnce() + Send + 'static) -> Result<(), StartError> 
 pub struct Stop {
     stopped: watch::Receiver<bool>,
     unread: Arc<Notify>,
+    is_unread: Arc<AtomicBool>,
 }
 
 impl Stop {
-    /// Catches the signals from here on.
-    pub fn catch() -> Self {
+    /// Catches the signals from here on. The first Ctrl-C is the program's, if one runs.
+    pub fn catch(interrupt: Interrupt) -> Self {
         let unread = Arc::new(Notify::new());
-        let (asked, no_reader) = (asked_to_end(), unread.clone());
+        let is_unread = Arc::new(AtomicBool::new(false));
+        let (no_reader, nobody_reads) = (unread.clone(), is_unread.clone());
+        let (mut interrupts, told) = (Interrupts::catch(), told_to_end());
         let (stop, stopped) = watch::channel(false);
         // Ends with the runtime.
         tokio::spawn(async move {
+            let twice = async {
+                interrupts.next().await;
+                if interrupt.send() {
+                    interrupts.next().await;
+                }
+            };
             tokio::select! {
-                () = asked => {}
-                () = no_reader.notified() => {}
+                () = twice => {}
+                () = told => {}
+                () = no_reader.notified() => nobody_reads.store(true, Ordering::Relaxed),
             }
             let _ = stop.send(true);
         });
-        Self { stopped, unread }
+        Self {
+            stopped,
+            unread,
+            is_unread,
+        }
+    }
+
+    /// Whether it was since nobody reads its output.
+    pub fn is_unread(&self) -> bool {
+        self.is_unread.load(Ordering::Relaxed)
     }
 
     pub async fn stopped(mut self) {

@@ -7,6 +7,7 @@ use super::Life;
 use super::answer::{Answer, Garbled, Line};
 use crate::cell::CellError;
 use crate::run::capture::Ceiling;
+use crate::run::console::Interrupt;
 use crate::run::outcome::Outcome;
 use crate::run::watch::{End, Watch};
 
@@ -42,7 +43,12 @@ impl Running<'_> {
         };
         let end = self
             .watch
-            .until_end(ceiling, self.deadline, std::pin::pin!(stopped))
+            .until_end(
+                ceiling,
+                self.deadline,
+                &Interrupt::default(),
+                std::pin::pin!(stopped),
+            )
             .await?;
         if let Some(answer) = answer {
             return Ok(self.answered(answer));
@@ -94,7 +100,12 @@ impl Running<'_> {
         let boundless = Ceiling::new(u64::MAX);
         let deadline = Instant::now() + GRACE;
         self.watch
-            .until_end(&boundless, deadline, std::pin::pin!(stopped))
+            .until_end(
+                &boundless,
+                deadline,
+                &Interrupt::default(),
+                std::pin::pin!(stopped),
+            )
             .await?;
         Ok(matches!(answer, Some(Ok(_))))
     }

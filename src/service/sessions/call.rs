@@ -98,6 +98,7 @@ impl Service {
             requirement: self.settings.requirement,
             caller: context.caller.clone(),
             asking: asking(context.approver, &context.caller),
+            console: None,
         };
         let ready = Ready {
             held,

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use rustix::mount::{MountFlags, mount, mount_bind, mount_bind_recursive, mount_remount};
 
-use super::note;
+use super::{note, terminal};
 use crate::error::{Failed, step};
 use crate::policy::Limits;
 use crate::spawner::{Root, masks};
@@ -24,6 +24,7 @@ pub fn build(
 ) -> Result<(), Failed> {
     step("mounting the writable folders", || mount_writable(limits))?;
     step("mounting the granted folders", || mount_granted(root))?;
+    terminal::mount_devpts();
     match mount_proc(root, slot) {
         // A container that masks parts of its /proc may not give out a whole one.
         Err(error) if error.raw_os_error() == Some(libc::EPERM) => {

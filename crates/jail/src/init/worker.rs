@@ -8,7 +8,7 @@ use rustix::fs::Mode;
 use rustix::net::RecvFlags;
 use rustix::process::DumpableBehavior;
 
-use super::{Begin, Filters, bound_cpu, c_strings, landlock, seccomp};
+use super::{Begin, Filters, bound_cpu, c_strings, landlock, seccomp, terminal};
 use crate::codec;
 use crate::error::{Failed, step};
 use crate::policy::Policy;
@@ -40,7 +40,10 @@ pub fn start(worker: Worker<'_>) -> Result<(), Failed> {
     } = worker;
     let hooks = begin.hooks();
     step("starting a session", || {
-        rustix::process::setsid()?;
+        match policy.terminal {
+            Some(_) => terminal::enter_foreground()?,
+            None => drop(rustix::process::setsid()?),
+        }
         rustix::process::umask(Mode::from_raw_mode(0o022));
         match hooks {
             // The runtime has its own handlers already.

@@ -63,6 +63,11 @@ fn a_policy_survives_the_trip_and_no_damage_panics() {
         env: vec!["LANG=C.UTF-8".into()],
         limits: Limits::default(),
         listen: Some(3128),
+        terminal: Some(Terminal {
+            rows: 24,
+            columns: 80,
+            has_stderr: true,
+        }),
         prestarted: true,
     });
 }

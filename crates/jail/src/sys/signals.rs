@@ -15,6 +15,12 @@ pub fn reset_signals() -> io::Result<()> {
     unblock_signals()
 }
 
+/// Has this process not stopped for what it does at a terminal from the background.
+pub fn ignore_terminal_output() {
+    // SAFETY: SIG_IGN installs no code of ours.
+    unsafe { libc::signal(libc::SIGTTOU, libc::SIG_IGN) };
+}
+
 pub fn unblock_signals() -> io::Result<()> {
     mask_signals(libc::SIG_UNBLOCK, &(1..=64).collect::<Vec<_>>())
 }

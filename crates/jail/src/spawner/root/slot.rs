@@ -9,7 +9,7 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, unmount};
 
 use super::trees::{TREE, clone_mount};
 use super::{Root, fill};
-use crate::devices::DEVICES;
+use crate::devices::{DEVICES, Device};
 
 impl Root {
     /// Lays the root of the cells of `slot`, in the mount namespace that we are in: an overlay, and one over each tree in it.
@@ -57,7 +57,7 @@ impl Root {
             }
             None if self.devices.contains_key(&slot) => {}
             None => {
-                for (name, _) in DEVICES {
+                for Device { name, .. } in DEVICES {
                     mount_bind(
                         Path::new("/host/dev").join(name),
                         Path::new("/cell/dev").join(name),

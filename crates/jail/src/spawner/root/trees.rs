@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::CWD;
 use rustix::mount::{OpenTreeFlags, open_tree};
 
-use crate::devices::DEVICES;
+use crate::devices::{DEVICES, Device};
 use crate::policy::{Access, View};
 use crate::sys;
 
@@ -68,7 +68,7 @@ pub fn open_trees(view: &View) -> io::Result<Vec<Opened>> {
         let role = Role::Granted(mount.cell.clone(), mount.access);
         open(&mount.host, attributes(mount.access), role)?;
     }
-    for (name, _) in DEVICES {
+    for Device { name, .. } in DEVICES {
         open(&Path::new("/dev").join(name), DEVICE, Role::Device(name))?;
     }
     for path in ETC.map(Path::new) {

@@ -1,0 +1,91 @@
+//! The words of `hotcell run`: which are ours, which are the program's, and what was meant by others.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::json;
+
+use crate::support::{Answer, Hotcell, Running, everyone};
+
+const ECHO: &str = "import json, sys\nprint(json.dumps(sys.argv[1:]))\n";
+
+fn hotcell(hotcell: &Hotcell, words: &[&str]) -> Answer {
+    Running::start(hotcell.command().args(words)).finish()
+}
+
+#[test]
+fn what_follows_the_program_is_the_programs() {
+    for user in everyone() {
+        let file = user.write("home/a.py", ECHO);
+        let file = file.to_str().expect("text");
+        for (words, expected) in [
+            (&["run", file, "x", "y"][..], &["x", "y"][..]),
+            (&[file, "x", "y"], &["x", "y"]),
+            (&["a.py", "--json", "-c"], &["--json", "-c"]),
+            (
+                &["run", "--timeout", "20", file, "--timeout", "1"],
+                &["--timeout", "1"],
+            ),
+            (&["run", file, "--", "x"], &["x"]),
+            (&["run", file, "x", "--", "y"], &["x", "--", "y"]),
+            (&["run", "-f", file, "x", "-y"], &["x", "-y"]),
+            (&["run", "-l", "python", file, "-l"], &["-l"]),
+            (&["run", "python", "-f", file, "x"], &["x"]),
+            (&["run", "-l", "python", "-c", ECHO, "x", "y"], &["x", "y"]),
+            (&["run", "-l", "python", "-c", ECHO, "--", "-x"], &["-x"]),
+            (&["run", "py", ECHO, "x", "--json"], &["x", "--json"]),
+            (&["run", "py", "--timeout", "20", ECHO, "--", "x"], &["x"]),
+        ] {
+            let answer = hotcell(&user, words);
+            assert_eq!(answer.code, Some(0), "{words:?}: {}", answer.err());
+            assert_eq!(answer.json(), json!(expected), "{words:?}");
+        }
+        for words in [&["-l", "python", "-", "x"][..], &["python", "--", "x"]] {
+            let answer = user.run_with(ECHO.as_bytes(), words);
+            assert_eq!(answer.json(), json!(["x"]), "{words:?}");
+        }
+    }
+}
+
+#[test]
+fn a_script_with_our_name_in_its_first_line_takes_arguments() {
+    for user in everyone() {
+        let script = user.write(
+            "home/tool",
+            "#!/usr/bin/env -S hotcell run -l python\nimport sys\nprint(sys.argv[1:])\n",
+        );
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&script, mode).expect("a mode");
+        let mut command = std::process::Command::new(&script);
+        user.dress(&mut command);
+        let path = format!("{}:/usr/bin:/bin", user.place("bin").display());
+        command.env("PATH", path).args(["a b", "--json"]);
+        let answer = Running::start(&mut command).finish();
+        assert_eq!(answer.out(), "['a b', '--json']\n", "{}", answer.err());
+    }
+}
+
+#[test]
+fn a_mistyped_word_gets_a_suggestion() {
+    let user = everyone().remove(0);
+    for (words, expected) in [
+        (&["rnu", "x"][..], "Did you mean `hotcell run`?"),
+        (&["langages"], "Did you mean `hotcell languages`?"),
+        (&["python"], "Write `hotcell run python`"),
+        (&["pyton"], "Did you mean `python`?"),
+        (&["run", "pyton", "print(1)"], "Did you mean `python`?"),
+        (&["run", "pyton", "-f", "x"], "Did you mean `python`?"),
+        (&["run", "-l", "pyton", "-c", "x"], "Did you mean `python`?"),
+        (&["repl", "pyton"], "Did you mean `python`?"),
+        (&["run", "--tiemout", "1", "x.py"], "'--timeout'"),
+        (&["missing.py"], "cannot read `missing.py`"),
+        (&["run", "zzzzqqqq", "x"], "neither a language nor a file"),
+    ] {
+        let answer = hotcell(&user, words);
+        assert_eq!(answer.code, Some(2), "{words:?}");
+        assert!(
+            answer.err().contains(expected),
+            "{words:?}: {}",
+            answer.err()
+        );
+    }
+}
