@@ -15,10 +15,11 @@ mod servers;
 mod session;
 mod signals;
 mod skill;
+mod speech;
 
 use std::error::Error;
 use std::ffi::OsString;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 
@@ -30,6 +31,7 @@ use crate::engine::Engine;
 use crate::hint::{Hint, Surface};
 use crate::language::{Registry, Surroundings, closeness};
 use crate::output::{BAD_INPUT, OUR_FAILURE};
+use speech::{Speech, is_verbose, print_error, print_hint, print_note, show_progress};
 
 /// Run untrusted code in a sandbox
 #[derive(Parser)]
@@ -42,6 +44,8 @@ use crate::output::{BAD_INPUT, OUR_FAILURE};
 struct Arguments {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    speech: Speech,
 }
 
 #[derive(Subcommand)]
@@ -113,7 +117,7 @@ fn typed() -> Vec<OsString> {
 }
 
 fn parse(words: &[OsString]) -> Arguments {
-    Arguments::try_parse_from(words).unwrap_or_else(|error| {
+    let parsed = Arguments::try_parse_from(words).unwrap_or_else(|error| {
         let first = words.get(1).and_then(|word| word.to_str());
         let is_first = error.kind() == ErrorKind::InvalidSubcommand;
         let first = first.filter(|word| is_first && !is_command(word));
@@ -123,7 +127,9 @@ fn parse(words: &[OsString]) -> Arguments {
         let hint = meant(word);
         print_error(&format!("there is no command `{word}`"), Some(&hint));
         std::process::exit(BAD_INPUT.into())
-    })
+    });
+    parsed.speech.apply();
+    parsed
 }
 
 fn is_command(word: &str) -> bool {
@@ -213,32 +219,8 @@ fn print_json(value: &impl serde::Serialize) {
     }
 }
 
-/// Shows on a terminal how far something is, in the place of what was shown before.
-fn show_progress(line: &[u8]) {
-    let mut stderr = std::io::stderr().lock();
-    if stderr.is_terminal() {
-        let _ = stderr.write_all(b"\r\x1b[K");
-        let _ = stderr.write_all(line);
-    }
-}
-
 /// An error with a hint that is not in words yet.
 fn explain(message: &str, hint: Option<Hint>, surface: Surface) {
     let hint = hint.map(|hint| hint.words(surface));
     print_error(message, hint.as_deref());
-}
-
-/// Says what is wrong in one line and what to do about it in another.
-fn print_error(message: &str, hint: Option<&str>) {
-    // Nobody left to read it is no reason to fail differently.
-    let mut stderr = std::io::stderr().lock();
-    let _ = writeln!(stderr, "hotcell: {message}");
-    if let Some(hint) = hint {
-        let _ = writeln!(stderr, "hint: {hint}");
-    }
-}
-
-/// Says what is worth knowing, on standard error.
-fn print_note(text: &str) {
-    print_error(text, None);
 }

@@ -7,6 +7,7 @@ mod build;
 mod display;
 mod environment;
 mod limits;
+mod module;
 mod network;
 mod packages;
 mod prestart;
@@ -174,7 +175,7 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         .output_limit(settled.output)
         .changes(WantedChanges {
             contents: parts.wants_files,
-            except: not_its_own(),
+            except: not_its_own(definition, &files),
             known: HashMap::new(),
         });
 
@@ -208,6 +209,9 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
     .filter(|_| binding.is_none() || upstream.has_any);
 
     launch = launch.files(files);
+    if session.is_none() {
+        launch = module::add(launch, definition, &parts.code);
+    }
     if inputs.egress.is_some() {
         launch = network::grant(launch);
     }
@@ -277,10 +281,17 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
 }
 
 /// What a runtime, a compiler or the embedded translator leaves in the workspace, and not the program.
-fn not_its_own() -> Vec<CellPath> {
-    let names = [HOME, BUILD_FOLDER, ".main.cjs", ".main.mjs"];
-    let path = |name| CellPath::parse(name).expect("a plain path");
-    names.into_iter().map(path).collect()
+fn not_its_own(definition: &Definition, files: &[InputFile]) -> Vec<CellPath> {
+    let names = [HOME, BUILD_FOLDER, ".main.cjs", ".main.mjs"].map(str::to_owned);
+    let translated = files.iter().filter(|it| definition.owns(it.path.as_str()));
+    let translated = translated.flat_map(|file| {
+        let path = file.path.as_str();
+        let at = path.rfind('/').map_or(0, |at| at + 1);
+        let (folder, name) = path.split_at(at);
+        ["cjs", "mjs"].map(|ending| format!("{folder}.{name}.{ending}"))
+    });
+    let names = names.into_iter().chain(translated);
+    names.filter_map(|it| CellPath::parse(&it).ok()).collect()
 }
 
 /// What the runtime and its tools need of the host.

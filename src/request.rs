@@ -50,6 +50,7 @@ pub struct RunRequest {
     files: Vec<InputFile>,
     limits: AskedLimits,
     packages: AskedPackages,
+    own_modules: Vec<String>,
     offline: bool,
     network: Network,
     servers: Option<Vec<String>>,
@@ -102,6 +103,7 @@ impl RunRequest {
             files: Vec::new(),
             limits: AskedLimits::default(),
             packages: AskedPackages::Detect,
+            own_modules: Vec::new(),
             offline: false,
             network: Network::None,
             servers: None,
@@ -143,6 +145,12 @@ impl RunRequest {
     pub fn named(mut self, file: impl AsRef<Path>) -> Self {
         let name = file.as_ref().file_name().and_then(OsStr::to_str);
         self.file_name = name.and_then(|name| CellPath::parse(name).ok());
+        self
+    }
+
+    /// The path that the program has in the workspace, if its language lets it keep that.
+    pub fn placed(mut self, path: CellPath) -> Self {
+        self.file_name = Some(path);
         self
     }
 
@@ -189,6 +197,16 @@ impl RunRequest {
         packages.check()?;
         self.packages = packages;
         Ok(self)
+    }
+
+    /// Modules that are the caller's own, though they are not among the files: no package is installed for these.
+    pub fn own_modules(mut self, names: Vec<String>) -> Self {
+        self.own_modules = names;
+        self
+    }
+
+    pub fn asked_modules(&self) -> &[String] {
+        &self.own_modules
     }
 
     /// What it shows is wanted, beside what it prints.

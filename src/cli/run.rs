@@ -1,8 +1,11 @@
 //! `hotcell run`: one program, then the end of the process.
 
 mod arguments;
+mod beside;
 mod grants;
+mod on_host;
 pub mod out;
+mod project;
 mod streams;
 mod terminal;
 
@@ -12,8 +15,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use super::{
-    BAD_INPUT, OUR_FAILURE, explain, notebook, print_error, print_json, print_note, saved,
-    single_thread, with_causes,
+    BAD_INPUT, OUR_FAILURE, explain, is_verbose, notebook, print_error, print_hint, print_json,
+    print_note, saved, single_thread, with_causes,
 };
 use crate::caller::Caller;
 use crate::display;
@@ -29,7 +32,7 @@ use crate::run::{Console, Interrupt, Stdin};
 use crate::service::{Facts, NotedStdin, RunContext, Service, Settings, keeping};
 use crate::upstream::Functions;
 
-pub use arguments::{Arguments, is_program};
+pub use arguments::{Arguments, Asked, is_program};
 pub use grants::Grants;
 use streams::{Printer, own_stdin};
 pub use streams::{Stop, show};
@@ -141,9 +144,14 @@ struct Prepared {
 
 fn prepare(service: &Service, arguments: &Arguments) -> Result<Prepared, Rejected> {
     let engine = service.engine();
-    let (request, has_stdin) = arguments.request(engine.registry())?;
+    let Asked {
+        request,
+        has_stdin,
+        notes,
+    } = arguments.request(engine.registry())?;
     if arguments.plan {
-        let plan = service.plan(request)?;
+        let mut plan = service.plan(request)?;
+        plan.notes.extend(notes);
         return Ok(Prepared {
             plan,
             has_stdin,
@@ -161,8 +169,10 @@ fn prepare(service: &Service, arguments: &Arguments) -> Result<Prepared, Rejecte
         let facts = Facts::of(&request, (stdin, Vec::new()), &Caller::local());
         (keeping, facts.without_secrets(redactor))
     });
+    let mut plan = service.prepare(request)?;
+    plan.notes.extend(notes);
     Ok(Prepared {
-        plan: service.prepare(request)?,
+        plan,
         has_stdin,
         record,
     })
@@ -255,9 +265,13 @@ fn report(
             let out = arguments.out.as_deref();
             let kept = out.map_or(Ok(()), |folder| keep(folder, &result));
             let left = out::left_behind(&result.changes.files).filter(|_| out.is_none());
-            let output = RunOutput::of_result(plan, result)
+            let mut output = RunOutput::of_result(plan, result)
                 .with_version(version)
                 .words(HERE);
+            let on_host = missed(&output, arguments);
+            if let (Some(error), Some(hint)) = (&mut output.error, &on_host) {
+                error.hint = Some(hint.clone());
+            }
             if json {
                 print_json(&output);
             } else if !is_quiet {
@@ -274,8 +288,15 @@ fn report(
                     print_note(note);
                 }
                 // A program that failed by itself has said why; the rest is for us to say.
-                if let Some(error) = output.error.as_ref().filter(|_| !verdict.is_said) {
-                    print_error(&error.message, error.hint.as_deref());
+                match (&output.error, &on_host) {
+                    (Some(_), Some(hint)) if verdict.is_said => print_hint(hint),
+                    (Some(error), _) if !verdict.is_said => {
+                        print_error(&error.message, error.hint.as_deref());
+                    }
+                    _ => {}
+                }
+                if is_verbose() {
+                    print_note(&in_short(&output));
                 }
             }
             let code = match kept {
@@ -294,6 +315,46 @@ fn report(
             (OUR_FAILURE.into(), output)
         }
     }
+}
+
+/// What to do about a file that the program missed, if it is there on this machine.
+fn missed(output: &RunOutput, arguments: &Arguments) -> Option<String> {
+    output.error.as_ref()?;
+    let here = std::env::current_dir().ok()?;
+    let beside = here.join(arguments.folder().unwrap_or(Path::new("")));
+    // At a terminal all that it said is in one stream.
+    let said = [output.stderr.as_str(), output.stdout.as_str()].join("\n");
+    let found = on_host::find(&said, &[&here, &beside])?;
+    let name = found.strip_prefix(&beside).unwrap_or(&found).display();
+    let path = found.strip_prefix(&here).unwrap_or(&found).display();
+    let flag = match path.to_string() == name.to_string() && !path.to_string().contains('/') {
+        true => format!("--file {path}"),
+        false => format!("--file {path}:{name}"),
+    };
+    Some(format!(
+        "`{path}` is on this machine and not in the sandbox: give it with `{flag}`."
+    ))
+}
+
+/// How the program was run, for who wants to know more.
+fn in_short(output: &RunOutput) -> String {
+    let value = serde_json::to_value(output).unwrap_or_default();
+    let text = |pointer: &str| match value.pointer(pointer) {
+        Some(serde_json::Value::String(text)) => Some(text.clone()),
+        Some(serde_json::Value::Number(number)) => Some(number.to_string()),
+        _ => None,
+    };
+    let parts = [
+        ("", "/language"),
+        ("run by ", "/runtime/path"),
+        ("version ", "/runtime/version"),
+        ("isolation ", "/isolation/level"),
+        ("ms: ", "/duration_ms"),
+    ];
+    let known = parts
+        .into_iter()
+        .filter_map(|(what, at)| Some(format!("{what}{}", text(at)?)));
+    known.collect::<Vec<_>>().join(", ")
 }
 
 /// Writes what the program left into a folder.

@@ -74,7 +74,7 @@ impl Engine {
                 runtime: &runtime,
                 around: &self.around,
                 may_ask: effort >= Effort::Ask,
-                ours: servers.modules(),
+                ours: [servers.modules(), request.asked_modules().to_vec()].concat(),
             },
         )?;
         // Pre-started sandboxes see the packages too, whether they will need some or not; and so

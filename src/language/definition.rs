@@ -3,10 +3,12 @@
 //! All checks happen while the file is read, so that each complaint has a line,
 //! and a [`Definition`] that exists can be planned with.
 
+mod beside;
 mod binding;
 mod compile;
 mod display;
 mod field;
+mod module;
 mod packages;
 mod programs;
 mod rule;
@@ -24,9 +26,11 @@ use serde::Deserialize;
 use super::LanguageId;
 use super::failure::Failure;
 
+pub use beside::Beside;
 pub use binding::{Binding, Script};
 pub use compile::{Compile, Problem};
 pub use display::{Display, Wants};
+pub use module::Module;
 pub use packages::{Ecosystem, Installer, Packages};
 pub use programs::{Install, Platform, Programs, Version};
 pub use rule::Rule;
@@ -82,6 +86,10 @@ pub struct Definition {
     pub warm: Option<Warm>,
     /// How its programs get packages, if they do.
     pub packages: Option<Packages>,
+    /// What its programs name that may lie beside them.
+    pub beside: Option<Beside>,
+    /// The module `hotcell` of its programs, if they have one.
+    pub module: Option<Module>,
     /// How its programs call the tools of other servers, if they can.
     pub binding: Option<Binding>,
     /// How functions of its programs are kept as tools, if they can be.
@@ -152,6 +160,7 @@ impl Definition {
             .chain(when)
             .chain(unless)
             .chain(value)
+            .chain(self.beside.iter().flat_map(|it| &it.names))
             .chain([&self.version.pattern]);
         all.try_for_each(Rule::check)
     }

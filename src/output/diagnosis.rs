@@ -83,6 +83,13 @@ impl Verdict {
             // A compiler that exits with a code does so for what is wrong with its sources.
             ErrorKind::Exception | ErrorKind::Syntax | ErrorKind::MissingModule => {
                 let first = compiled.problems.first();
+                // What it says is missing is no mistake in how the program is written.
+                let is_missing = error.kind == ErrorKind::MissingModule;
+                let kind = match is_missing {
+                    true => ErrorKind::MissingModule,
+                    false => ErrorKind::Syntax,
+                };
+                let module = error.module.filter(|_| is_missing);
                 let message = match first {
                     Some(problem) => {
                         format!("the program could not be compiled: {}", problem.message)
@@ -94,7 +101,8 @@ impl Verdict {
                     line: first.map(|problem| problem.line),
                     column: first.and_then(|problem| problem.column),
                     diagnostics: compiled.problems.clone(),
-                    ..ErrorOutput::new(ErrorKind::Syntax, message)
+                    module,
+                    ..ErrorOutput::new(kind, message)
                 };
                 hint = None;
             }
@@ -113,7 +121,7 @@ impl Verdict {
         }
         // A compiler has no field for what it misses, but it says its name.
         let missed = refused.iter().find(|it| error.message.contains(&it.module));
-        error.module = missed.map(|it| it.module.clone());
+        error.module = missed.map(|it| it.module.clone()).or(error.module);
         Self {
             is_said: error.kind == ErrorKind::Syntax,
             error: Some(error),

@@ -134,8 +134,11 @@ pub fn out() -> String {
 pub fn sources(definition: &Definition, files: &[InputFile]) -> Vec<String> {
     let also = &definition.compile.also;
     let built = |file: &&InputFile| {
-        let extension = Path::new(file.path.as_str()).extension();
-        extension.is_some_and(|it| also.iter().any(|also| it == also.as_str()))
+        let path = Path::new(file.path.as_str());
+        let is_here = path.parent() == Some(Path::new(""));
+        let extension = path.extension();
+        (is_here || !definition.compile.also_here)
+            && extension.is_some_and(|it| also.iter().any(|also| it == also.as_str()))
     };
     files
         .iter()

@@ -86,7 +86,7 @@ fn a_file_that_cannot_be_read_is_named_with_the_reason() {
         ),
         (
             &folder,
-            "Is a directory (os error 21)",
+            "it is a folder without a `main` file, package.json, pyproject.toml, go.mod, Cargo.toml or Makefile",
             "Name the program's file, and add a folder with `--file`.",
         ),
     ] {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::raw::{PATIENCE, Stdio};
-use crate::support::anyone;
+use crate::support::{anyone, has};
 
 fn code(language: &str, code: &str) -> Value {
     json!({ "code": code, "language": language })
@@ -317,4 +317,64 @@ fn javascript_of_another_server_is_granted_hosts_where_that_server_took_them() {
         hint.starts_with("Start the server with DENO_PERMISSION_ARGS=--allow-net="),
         "{hint}"
     );
+}
+
+#[test]
+fn what_a_compiler_misses_is_a_missing_module_with_its_name() {
+    let Some(hotcell) = anyone() else { return };
+    for (language, runtime, code, module) in [
+        (
+            "c",
+            "gcc",
+            "#include <nothing/of_this.h>\nint main(void) { return 0; }",
+            "nothing/of_this.h",
+        ),
+        (
+            "cpp",
+            "g++",
+            "#include \"nothing.hpp\"\nint main() { return 0; }",
+            "nothing.hpp",
+        ),
+        (
+            "go",
+            "go",
+            "package main\n\nimport \"nothingofthis\"\n\nfunc main() { nothingofthis.Do() }",
+            "nothingofthis",
+        ),
+        (
+            "rust",
+            "rustc",
+            "use nothing_of_this::x;\nfn main() { x(); }",
+            "nothing_of_this",
+        ),
+    ] {
+        if !has(runtime) {
+            continue;
+        }
+        let result = hotcell.json(&["--no-packages", "-l", language, "-c", code]);
+        let error = &result["error"];
+        assert_eq!(error["kind"], "missing_module", "{language}: {result:#}");
+        assert_eq!(error["module"], module, "{language}: {error:#}");
+    }
+}
+
+#[test]
+fn a_program_that_reads_past_its_input_is_told_to_give_some() {
+    let Some(hotcell) = anyone() else { return };
+    for (language, runtime, code) in [
+        ("python", "python3", "input()"),
+        ("ruby", "ruby", "$stdin.readline"),
+        (
+            "java",
+            "javac",
+            "class Main { public static void main(String[] a) { new java.util.Scanner(System.in).nextLine(); } }",
+        ),
+    ] {
+        if !has(runtime) {
+            continue;
+        }
+        let result = hotcell.json(&["--timeout", "60", "-l", language, "-c", code]);
+        let hint = "Give the program its input on standard input.";
+        assert_eq!(result["error"]["hint"], hint, "{language}: {result:#}");
+    }
 }

@@ -2,6 +2,7 @@
 
 mod attacks;
 mod bad_input;
+mod beside;
 mod code_execution_mode;
 mod code_runner;
 mod code_runner_mcp;

@@ -40,6 +40,19 @@ fn programs_open_terminals_of_their_own() {
     }
 }
 
+#[test]
+fn programs_of_a_server_open_terminals_too() {
+    let mut client = crate::raw::Stdio::open(&[]);
+    let code = "import os, pty\nours, theirs = pty.openpty()\nos.write(theirs, b'x')\nprint(os.ttyname(theirs), os.read(ours, 1))";
+    // The first in a sandbox that is made for it, later ones in such that waited.
+    for _ in 0..3 {
+        let arguments = serde_json::json!({ "code": code, "language": "python" });
+        let result = client.call("run", arguments);
+        let said = &result["structuredContent"]["stdout"];
+        assert_eq!(*said, "/dev/pts/0 b'x'\n", "{result:#}");
+    }
+}
+
 /// What a program tries with a terminal that it has, and with those that it has not.
 const HOSTILE: &str = r#"
 import fcntl, os, pty, termios

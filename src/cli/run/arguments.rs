@@ -4,11 +4,13 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
+use super::beside::{Folder, Found};
 use super::grants::{Grants, cannot_read};
+use super::project;
 use crate::cli::{RequirementArguments, parse_run, typed};
 use crate::engine::Rejected;
 use crate::language::Registry;
-use crate::request::{RequestError, RunRequest, Showing};
+use crate::request::{CellPath, InputFile, RequestError, RunRequest, Showing};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -24,7 +26,7 @@ Exit codes:
 #[derive(clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Arguments {
-    /// The program's file, a notebook (.ipynb), or the name of a language and the program itself;
+    /// The program's file, a notebook (.ipynb), the folder of a project, or the name of a language and the program itself;
     /// without any, the program is read from standard input, as with `-`. All words behind it are
     /// arguments for the program
     #[arg(value_name = "PROGRAM [ARGS]", trailing_var_arg = true)]
@@ -66,10 +68,22 @@ pub struct Arguments {
     pub requirement: RequirementArguments,
 }
 
+/// What is to be run, and what is to be said about that.
+pub struct Asked {
+    pub request: RunRequest,
+    /// Whether our standard input is the program's.
+    pub has_stdin: bool,
+    pub notes: Vec<String>,
+}
+
 /// A program, and where it came from.
-struct Program<'a> {
+struct Program {
     code: Vec<u8>,
-    file: Option<&'a Path>,
+    /// Its path in the folder that it came from.
+    file: Option<(PathBuf, String)>,
+    /// Whether all of that folder is the program's.
+    is_project: bool,
+    language: Option<&'static str>,
     /// It was not read from there itself.
     may_read_stdin: bool,
 }
@@ -105,7 +119,13 @@ impl Arguments {
             }
             return again;
         }
-        self.program = Some(self.words.remove(0).into());
+        let program = PathBuf::from(self.words.remove(0));
+        if is_notebook(&program) {
+            // It takes no arguments, so that options of ours may follow it.
+            typed.remove(at);
+            self = parse_run(&typed);
+        }
+        self.program = Some(program);
         self.drop_dashes();
         self
     }
@@ -117,9 +137,9 @@ impl Arguments {
         }
     }
 
-    /// What to run, and whether our standard input is the program's.
-    pub fn request(&self, registry: &Registry) -> Result<(RunRequest, bool), Rejected> {
-        let program = match self.program() {
+    /// What to run.
+    pub fn request(&self, registry: &Registry) -> Result<Asked, Rejected> {
+        let program = match self.program(registry) {
             Err(RequestError::HostFile { path, source })
                 if source.kind() == io::ErrorKind::NotFound && is_bare(&path) =>
             {
@@ -127,19 +147,70 @@ impl Arguments {
             }
             program => program?,
         };
+        let Found {
+            files,
+            refused,
+            line,
+        } = self.beside(&program, registry);
         let mut request = self
             .grants
             .give(program.code)?
             .args(self.program_arguments()?)?
             .wants_files(self.out.is_some() || self.json)
             .showing(self.showing());
-        if let Some(language) = self.language.as_deref() {
+        if let Some(language) = self.language.as_deref().or(program.language) {
             request = request.language(language);
         }
-        if let Some(file) = program.file {
-            request = request.named(file);
+        if let Some((_, path)) = &program.file {
+            request = match CellPath::parse(path) {
+                Ok(path) => request.placed(path),
+                Err(_) => request,
+            };
         }
-        Ok((request, program.may_read_stdin))
+        // What the caller has given by name comes first.
+        let given = request.asked_files().to_vec();
+        let is_free = |file: &InputFile| !given.iter().any(|it| it.is_in_the_way_of(file));
+        Ok(Asked {
+            request: request
+                .files(files.into_iter().filter(is_free))?
+                .own_modules(refused),
+            has_stdin: program.may_read_stdin,
+            notes: line.into_iter().collect(),
+        })
+    }
+
+    /// The folder that the program's file is in.
+    pub fn folder(&self) -> Option<&Path> {
+        let file = self.program.as_deref()?;
+        match file.is_dir() {
+            true => Some(file),
+            false => file.parent(),
+        }
+    }
+
+    /// The files beside the program that it uses, and a line about them.
+    fn beside(&self, program: &Program, registry: &Registry) -> Found {
+        let Some((folder, path)) = &program.file else {
+            return Found::default();
+        };
+        let Ok(mut folder) = Folder::open(folder) else {
+            return Found::default();
+        };
+        let asked = self.language.as_deref();
+        let asked = asked.map(|it| it.split('@').next().unwrap_or(it));
+        let definition = match asked {
+            Some(asked) => registry.find(asked).ok(),
+            None => {
+                let by_shebang = registry.by_shebang(&program.code).ok().flatten();
+                by_shebang.or_else(|| registry.by_file_name(path).ok().flatten())
+            }
+        };
+        match (program.is_project, definition) {
+            (true, _) => folder.take_all(path),
+            (false, Some(definition)) => folder.take_named((path, &program.code), definition),
+            (false, None) => {}
+        }
+        folder.finish()
     }
 
     fn program_arguments(&self) -> Result<Vec<String>, RequestError> {
@@ -156,9 +227,8 @@ impl Arguments {
 
     /// The file of the program, if that is a notebook.
     pub fn notebook(&self) -> Option<&Path> {
-        let file = self.program.as_deref()?;
-        let is_notebook = file.extension().is_some_and(|it| it == "ipynb");
-        Some(file).filter(|_| is_notebook)
+        let file = self.program.as_deref();
+        file.filter(|file| is_notebook(file))
     }
 
     /// Whether there are words for the program, which a notebook has no use for.
@@ -174,33 +244,65 @@ impl Arguments {
         }
     }
 
-    fn program(&self) -> Result<Program<'_>, RequestError> {
+    fn program(&self, registry: &Registry) -> Result<Program, RequestError> {
+        let alone = |code: Vec<u8>| Program {
+            code,
+            file: None,
+            is_project: false,
+            language: None,
+            may_read_stdin: true,
+        };
         if let Some(code) = &self.code {
-            return Ok(Program {
-                code: code.as_bytes().to_vec(),
-                file: None,
-                may_read_stdin: true,
-            });
+            return Ok(alone(code.as_bytes().to_vec()));
         }
         match self.program.as_deref() {
-            Some(file) if file != Path::new("-") => Ok(Program {
-                code: std::fs::read(file).map_err(|source| cannot_read(file, source))?,
-                file: Some(file),
-                may_read_stdin: true,
-            }),
+            Some(folder) if folder.is_dir() => project(folder, registry),
+            Some(file) if file != Path::new("-") => {
+                let code = std::fs::read(file).map_err(|source| cannot_read(file, source))?;
+                let name = file.file_name().and_then(OsStr::to_str);
+                let folder = file.parent().map(Path::to_owned);
+                Ok(Program {
+                    file: folder.zip(name.map(str::to_owned)),
+                    ..alone(code)
+                })
+            }
             None if io::stdin().is_terminal() => Err(RequestError::EmptyCode),
             _ => {
                 let mut code = Vec::new();
                 let read = io::stdin().lock().read_to_end(&mut code);
                 read.map_err(|source| cannot_read(Path::new("standard input"), source))?;
                 Ok(Program {
-                    code,
-                    file: None,
                     may_read_stdin: false,
+                    ..alone(code)
                 })
             }
         }
     }
+}
+
+fn is_notebook(file: &Path) -> bool {
+    file.extension().is_some_and(|it| it == "ipynb")
+}
+
+/// A folder's program.
+fn project(path: &Path, registry: &Registry) -> Result<Program, RequestError> {
+    let folder = Folder::open(path).map_err(|source| cannot_read(path, source))?;
+    let Some(entry) = project::find(&folder, registry) else {
+        return Err(RequestError::HostFile {
+            path: path.to_owned(),
+            source: io::Error::new(
+                io::ErrorKind::IsADirectory,
+                "it is a folder without a `main` file, package.json, pyproject.toml, go.mod, Cargo.toml or Makefile",
+            ),
+        });
+    };
+    Ok(Program {
+        code: entry.code.into_bytes(),
+        file: Some((path.to_owned(), entry.path)),
+        is_project: true,
+        language: entry.language,
+        may_read_stdin: true,
+    })
 }
 
 /// About a word that is no file, and may have been meant to be a language.

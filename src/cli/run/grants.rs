@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::request::{
     Access, AskedLimits, AskedPackages, InputFile, Mount, Network, RequestError, RunRequest,
     check_mount, check_variable, parse_count, parse_cpus, parse_duration, parse_mount, parse_size,
+    parse_workspace,
 };
 
 #[derive(clap::Args)]
@@ -44,6 +45,9 @@ pub struct Grants {
     /// (repeatable)
     #[arg(long = "mount", value_name = "HOST:SANDBOX[:ro]")]
     mounts: Vec<String>,
+    /// Give the program this folder of this machine at /work, to read, or to write too with :rw
+    #[arg(long, value_name = "DIR[:rw]")]
+    workspace: Option<String>,
     /// The same as --mount, in two flags
     #[arg(long, value_name = "HOST", hide = true)]
     nodefs_root: Option<PathBuf>,
@@ -120,6 +124,9 @@ impl Grants {
     fn mounts(&self) -> Result<Vec<Mount>, RequestError> {
         let mounts = self.mounts.iter().map(|mount| parse_mount(mount));
         let mut mounts = mounts.collect::<Result<Vec<_>, _>>()?;
+        if let Some(workspace) = &self.workspace {
+            mounts.push(parse_workspace(workspace)?);
+        }
         if let Some(root) = &self.nodefs_root {
             let same = root.to_string_lossy();
             let path = self.nodefs_mount.as_deref().unwrap_or(&same);

@@ -18,6 +18,9 @@ pub struct Compile {
     pub memory: u32,
     /// Endings of the request's other files that are built along, as `{sources...}`.
     pub also: Vec<String>,
+    /// Whether those are only the ones in the program's own folder.
+    #[serde(default)]
+    pub also_here: bool,
     /// Lines that name a place and what is wrong there.
     pub diagnostics: Vec<Pattern>,
     /// The line before such a line is its message.
@@ -35,6 +38,7 @@ impl Default for Compile {
             timeout: 60,
             memory: 1024,
             also: Vec::new(),
+            also_here: false,
             diagnostics: Vec::new(),
             message_before: false,
             env: BTreeMap::new(),

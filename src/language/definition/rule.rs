@@ -39,6 +39,14 @@ impl Rule {
         Some(self.regex()?.captures(text)?.get(1)?.as_str())
     }
 
+    /// What the first group holds wherever the pattern fits.
+    pub fn all<'a>(&self, text: &'a str) -> Vec<&'a str> {
+        let fits = self.regex().into_iter();
+        let fits = fits.flat_map(|regex| regex.captures_iter(text));
+        let groups = fits.filter_map(|fit| fit.get(1).map(|group| group.as_str()));
+        groups.collect()
+    }
+
     fn regex(&self) -> Option<&Regex> {
         let compiled = self.compiled.get_or_init(|| compile(&self.text).ok());
         compiled.as_ref()

@@ -106,7 +106,7 @@ impl Pass {
         if self.way != Way::New {
             return served::run(self, run);
         }
-        let arguments = [self.arguments(run), vec!["--json".to_owned()]].concat();
+        let arguments = [vec!["--json".to_owned()], self.arguments(run)].concat();
         self.call(&arguments, run.wall + PATIENCE)
     }
 

@@ -1,10 +1,13 @@
 //! Programs for a node that cannot read them: types and the `npm:` of imports are taken
 //! away, and node is started on what is left in our place.
 
+use std::collections::HashMap;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+use super::modules::named_file;
 use super::{Failed, Program, not_a_program, ours, packages};
 use crate::script::{self, Dialect};
 
@@ -18,22 +21,77 @@ pub fn for_node(program: &Program) -> Result<u8, Failed> {
     };
     let folder = env::current_dir().map_err(|error| ours(error.to_string()))?;
     let main = folder.join(&program.file);
-    let dialect = Dialect::of(&main);
-    let source = &without_npm(program.text()?, dialect);
-    let script = script::read(&main, source, dialect)
-        .map_err(|broken| not_a_program(&main, source, &broken))?;
-    let ending = if script.is_module { "mjs" } else { "cjs" };
-    let written = main.with_file_name(format!("{WRITTEN}.{ending}"));
-    // With the map in it node names places of the source.
-    let code = match script.map {
-        Some(map) => format!("{}\n//# sourceMappingURL={map}\n", script.code),
-        None => script.code,
-    };
-    fs::write(&written, code).map_err(|error| ours(format!("{}: {error}", written.display())))?;
+    let mut files = Files::default();
+    let written = files.translate(&main, program.text()?, WRITTEN)?;
     let mut command = Command::new(node);
     command.arg("--enable-source-maps").arg(&written).args(args);
     // Returns only if that failed.
     Err(ours(format!("{node}: {}", command.exec())))
+}
+
+/// Which files were translated, and what became of each.
+#[derive(Default)]
+struct Files(HashMap<PathBuf, PathBuf>);
+
+impl Files {
+    /// Writes a file as node can read it, and those that it imports and node cannot read; `name` is what it is called then.
+    fn translate(&mut self, path: &Path, source: &str, name: &str) -> Result<PathBuf, Failed> {
+        let dialect = Dialect::of(path);
+        let source = without_npm(source, dialect);
+        let read = |source: &str| {
+            let read = script::read(path, source, dialect);
+            read.map_err(|broken| not_a_program(path, source, &broken))
+        };
+        let ending = if read(&source)?.is_module {
+            "mjs"
+        } else {
+            "cjs"
+        };
+        let written = path.with_file_name(format!("{name}.{ending}"));
+        // Before what it imports, which may import it in turn.
+        self.0.insert(path.to_owned(), written.clone());
+        let script = read(&self.renamed(path, &source, dialect)?)?;
+        // With the map in it node names places of the source.
+        let code = match script.map {
+            Some(map) => format!("{}\n//# sourceMappingURL={map}\n", script.code),
+            None => script.code,
+        };
+        fs::write(&written, code)
+            .map_err(|error| ours(format!("{}: {error}", written.display())))?;
+        Ok(written)
+    }
+
+    /// A source whose imports of such files name what became of them.
+    fn renamed(&mut self, path: &Path, source: &str, dialect: Dialect) -> Result<String, Failed> {
+        let mut renamed = source.to_owned();
+        let mut places = script::imports(source, dialect);
+        places.sort_by_key(|place| std::cmp::Reverse(place.start));
+        for place in places {
+            let text = source.get(place.clone()).unwrap_or_default();
+            let inside = text
+                .get(1..text.len().saturating_sub(1))
+                .unwrap_or_default();
+            let folder = path.parent().filter(|_| inside.starts_with('.'));
+            let Some(file) = folder.and_then(|folder| named_file(&folder.join(inside))) else {
+                continue;
+            };
+            let ending = file.extension().and_then(|it| it.to_str());
+            if !matches!(ending, Some("ts" | "tsx" | "mts" | "cts")) {
+                continue;
+            }
+            let file = file.canonicalize().unwrap_or(file);
+            if !self.0.contains_key(&file) {
+                let text = fs::read_to_string(&file)
+                    .map_err(|error| ours(format!("{}: {error}", file.display())))?;
+                let name = file.file_name().unwrap_or_default().to_string_lossy();
+                self.translate(&file, &text, &format!(".{name}"))?;
+            }
+            if let Some(written) = self.0.get(&file).and_then(|it| it.to_str()) {
+                renamed.replace_range(place, &format!("{written:?}"));
+            }
+        }
+        Ok(renamed)
+    }
 }
 
 /// The same with packages named as node names them. Everything else stays where it is.

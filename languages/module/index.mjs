@@ -1,0 +1,4 @@
+import hotcell from './index.cjs';
+
+export const { args, display, tools, vars } = hotcell;
+export default hotcell;

@@ -1,0 +1,63 @@
+//! The module `hotcell` of a language: what its programs have of us.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, de};
+
+/// `[module]` of a definition.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Module {
+    /// Words of programs that ask for it.
+    pub mentions: Vec<String>,
+    /// Paths in the workspace, and the files of `languages/module` there.
+    #[serde(deserialize_with = "files")]
+    pub files: Vec<(String, &'static str)>,
+    /// What lets the runtime find it.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+}
+
+impl Module {
+    /// Whether a program asks for it.
+    pub fn is_mentioned(&self, code: &[u8]) -> bool {
+        let code = String::from_utf8_lossy(code);
+        self.mentions
+            .iter()
+            .any(|word| code.contains(word.as_str()))
+    }
+}
+
+const FILES: [(&str, &str); 5] = [
+    (
+        "hotcell.py",
+        include_str!("../../../languages/module/hotcell.py"),
+    ),
+    (
+        "hotcell.rb",
+        include_str!("../../../languages/module/hotcell.rb"),
+    ),
+    (
+        "index.cjs",
+        include_str!("../../../languages/module/index.cjs"),
+    ),
+    (
+        "index.mjs",
+        include_str!("../../../languages/module/index.mjs"),
+    ),
+    (
+        "package.json",
+        include_str!("../../../languages/module/package.json"),
+    ),
+];
+
+fn files<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(String, &'static str)>, D::Error> {
+    let named = BTreeMap::<String, String>::deserialize(from)?;
+    let text = |(path, name): (String, String)| match FILES.iter().find(|it| it.0 == name) {
+        Some((_, text)) => Ok((path, *text)),
+        None => Err(de::Error::custom(format!(
+            "there is no file `{name}` of languages/module"
+        ))),
+    };
+    named.into_iter().map(text).collect()
+}
