@@ -2,6 +2,7 @@
 
 mod doctor;
 mod heard;
+mod install;
 mod languages;
 mod logs;
 mod notebook;
@@ -56,6 +57,10 @@ enum Command {
     Repl(Box<repl::Arguments>),
     /// Run programs for MCP clients, over standard input and output or over HTTP
     Serve(Box<serve::Arguments>),
+    /// Add hotcell to an MCP client on this machine
+    Install(install::Arguments),
+    /// Remove hotcell from an MCP client
+    Uninstall(install::Uninstall),
     /// List the languages and which of them can run on this machine, or fetch a runtime
     Languages(languages::Arguments),
     /// List, install or remove packages
@@ -93,6 +98,8 @@ pub fn main_with(engine: Option<Engine>) -> ExitCode {
         Command::Run(arguments) => run::main(*arguments, engine),
         Command::Repl(arguments) => repl::main(&arguments),
         Command::Serve(arguments) => serve::main(&arguments),
+        Command::Install(arguments) => install::install(&arguments),
+        Command::Uninstall(arguments) => install::uninstall(&arguments),
         Command::Languages(arguments) => languages::main(&arguments),
         Command::Packages(arguments) => packages::main(&arguments),
         Command::Servers(arguments) => servers::main(&arguments),

@@ -62,7 +62,7 @@ use std::path::Path;
 
 use jail::Mount;
 
-pub use self::discovered::bridge_folder;
+pub use self::discovered::{bridge_folder, plain_json};
 pub use self::error::ConfigError;
 use self::error::{Mistake, checked};
 use self::file::{File, Words};

@@ -7,6 +7,7 @@
 //! - `publish` makes tools, prompts and resources of the scripts in a folder, and keeps functions of programs as such scripts.
 //! - [`service`] is what every surface calls: queue, stored output, upstream servers, and the engine.
 //! - [`caller`] is who asked.
+//! - `clients` writes our entry into the configuration files of MCP clients.
 //! - `engine` plans requests and runs them.
 //! - `config` is what the machine's owner has decided for all runs.
 //! - [`request`] is a request that has been checked.
@@ -121,6 +122,7 @@ pub mod run;
 #[doc(hidden)]
 pub mod runtimes;
 
+mod clients;
 mod compile;
 mod config;
 mod display;

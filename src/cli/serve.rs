@@ -26,7 +26,7 @@ use crate::request::RequestError;
 use crate::service::{self, Jobs, Service};
 
 pub use arguments::Arguments;
-use compat::Compat;
+pub use compat::Compat;
 
 const INSTRUCTIONS: &str = "Use `run` to execute code: each call is a fresh sandbox without \
     files of the host, and without network unless `network` names hosts, so give it all it needs and print what you want to see; \

@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 use super::expand::Variables;
 use super::server::{Reach, Server};
 pub use files::{Places, Source, bridge_folder, sources};
+pub use jsonc::to_json as plain_json;
 
 /// Some programs keep their history in the same file.
 const LARGEST: u64 = 64 << 20;

@@ -20,6 +20,7 @@ mod files;
 mod fuzz;
 mod held;
 mod hostile_server;
+mod install;
 mod jobs;
 mod languages;
 mod limits;

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
+use clap::ValueEnum;
+
 use super::Arguments;
 use crate::cli::print_note;
 use crate::mcp::{CODE_RUNNER_PORT, CodeExecutionModeSettings, CodeRunnerMcpSettings, Identity};
@@ -22,6 +24,12 @@ pub enum Compat {
 }
 
 impl Compat {
+    /// As `--as` takes it.
+    pub fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
     pub fn identity(self) -> Identity {
         match self {
             Self::CodeRunner => Identity {
