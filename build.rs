@@ -2,6 +2,7 @@
 //! Rust and a run reads one definition and not a hundred; and builds the library that
 //! a zygote's runtime is started with.
 
+use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,9 +10,49 @@ use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    say_version();
     list_languages(&out)?;
     build_library(&out)?;
     build_command(&out)
+}
+
+/// What `--version` says: with the commit and its date, in what is handed out. A development build says that it is one: it would be
+/// compiled anew after every commit, or tell an old one.
+fn say_version() {
+    println!("cargo::rerun-if-changed=commit.txt");
+    println!("cargo::rerun-if-env-changed=HOTCELL_COMMIT");
+    let number = env::var("CARGO_PKG_VERSION").expect("cargo says which it is");
+    let is_debug = env::var("PROFILE").is_ok_and(|profile| profile == "debug");
+    let about = match is_debug {
+        true => Some("development build".to_owned()),
+        false => commit(),
+    };
+    let about = about.map(|about| format!(" ({about})")).unwrap_or_default();
+    println!("cargo::rustc-env=HOTCELL_VERSION={number}{about}");
+}
+
+/// The commit and its day: from the variable, from a file that `git archive` fills in, or from git. No clock is asked, so that a
+/// build can be repeated.
+fn commit() -> Option<String> {
+    let given = env::var("HOTCELL_COMMIT").ok();
+    let archived = || {
+        let text = fs::read_to_string("commit.txt").ok()?;
+        (!text.starts_with('$')).then(|| text.trim().to_owned())
+    };
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then(|| text.trim().to_owned())
+    };
+    let asked = || {
+        // It grows with every commit, in worktrees too.
+        let log = git(&["rev-parse", "--git-path", "logs/HEAD"])?;
+        println!("cargo::rerun-if-changed={log}");
+        git(&["log", "-1", "--format=%H %cs"])
+    };
+    let found = given.or_else(archived).or_else(asked)?;
+    let (commit, day) = found.split_once(' ')?;
+    Some(format!("{} {day}", commit.get(..12)?))
 }
 
 /// The crate `command` as a static program: it is placed in sandboxes, which may have nothing but /usr.
@@ -41,11 +82,26 @@ fn build_command(out: &Path) -> io::Result<()> {
             "-Crelocation-model=static",
             "--out-dir",
         ])
-        .arg(&folder);
+        .arg(&folder)
+        .args(remapped());
+    if let Some(linker) = env::var_os("RUSTC_LINKER") {
+        let mut flag = OsString::from("-Clinker=");
+        flag.push(linker);
+        rustc.arg(flag);
+    }
     match rustc.status()?.success() {
         true => Ok(()),
         false => Err(io::Error::other("the command `mcp` does not build")),
     }
+}
+
+/// The flags of this build that keep paths of the machine out of it.
+fn remapped() -> Vec<String> {
+    let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    let flags = flags.split('\u{1f}').map(str::to_owned);
+    flags
+        .filter(|flag| flag.starts_with("--remap-path-prefix="))
+        .collect()
 }
 
 /// The crate `zygote` as a shared library, for cargo cannot depend on a crate in that
@@ -62,14 +118,13 @@ fn build_library(out: &Path) -> io::Result<()> {
         .args(["--target", &target])
         .arg("--target-dir")
         .arg(&folder)
-        .env("RUSTFLAGS", "-C target-feature=-crt-static");
-    for ours in [
-        "CARGO_ENCODED_RUSTFLAGS",
-        "RUSTC_WORKSPACE_WRAPPER",
-        "RUSTC_WRAPPER",
-    ] {
+        .env_remove("RUSTFLAGS");
+    for ours in ["RUSTC_WORKSPACE_WRAPPER", "RUSTC_WRAPPER"] {
         cargo.env_remove(ours);
     }
+    let mut flags = vec!["-Ctarget-feature=-crt-static".to_owned()];
+    flags.extend(remapped());
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
     if !cargo.status()?.success() {
         return Err(io::Error::other(
             "the library of the zygotes does not build",

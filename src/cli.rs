@@ -1,5 +1,6 @@
 //! The command line: reads arguments, calls the service, prints what comes of it.
 
+mod completions;
 mod doctor;
 mod heard;
 mod install;
@@ -39,6 +40,7 @@ use speech::{Speech, is_verbose, print_error, print_hint, print_note, show_progr
 #[command(
     name = "hotcell",
     version,
+    long_version = env!("HOTCELL_VERSION"),
     propagate_version = true,
     max_term_width = 100
 )]
@@ -77,6 +79,11 @@ enum Command {
     Replay(replay::Arguments),
     /// Test the sandbox on this machine, with a program inside it
     Doctor(doctor::Arguments),
+    /// Print what completes hotcell's arguments in a shell
+    Completions(completions::Arguments),
+    /// Write the manual pages to a folder
+    #[command(hide = true)]
+    Man(completions::Man),
 }
 
 pub fn main() -> ExitCode {
@@ -108,6 +115,8 @@ pub fn main_with(engine: Option<Engine>) -> ExitCode {
         Command::Logs(arguments) => logs::main(&arguments),
         Command::Replay(arguments) => replay::main(&arguments),
         Command::Doctor(arguments) => doctor::main(&arguments),
+        Command::Completions(arguments) => completions::main(&arguments, Arguments::command()),
+        Command::Man(arguments) => completions::man(&arguments, Arguments::command()),
     };
     std::panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or(OUR_FAILURE.into())
 }
