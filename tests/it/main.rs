@@ -11,6 +11,7 @@ mod compiled;
 mod config;
 mod dependencies;
 mod display;
+mod dist;
 mod doctor;
 mod embedded;
 mod error_kinds;
