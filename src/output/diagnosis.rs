@@ -123,11 +123,25 @@ impl Verdict {
         let missed = refused.iter().find(|it| error.message.contains(&it.module));
         error.module = missed.map(|it| it.module.clone()).or(error.module);
         Self {
-            is_said: error.kind == ErrorKind::Syntax,
+            is_said: matches!(error.kind, ErrorKind::Syntax | ErrorKind::MissingModule),
             error: Some(error),
             hint,
             ..self
         }
+    }
+
+    /// A failure after a host was refused, with its name: whatever the program says of it.
+    pub(super) fn denied(mut self, network: Option<&egress::Report>) -> Self {
+        let denied = network.into_iter().flat_map(|it| &it.denied);
+        let grant = denied.filter_map(|it| it.grant.as_ref()).next_back();
+        if let (Some(error), Some(grant)) = (&mut self.error, grant)
+            && error.kind == ErrorKind::Exception
+        {
+            error.kind = ErrorKind::Denied;
+            error.message = format!("{}: `{grant}` is not granted to it", error.message);
+            self.hint = Some(Hint::GrantRefused(grant.clone()));
+        }
+        self
     }
 
     /// A missing module with the reason why nothing was installed for it.

@@ -56,7 +56,8 @@ impl Verdict {
                 Self::of_outcome(plan, &program, result)
             }
         };
-        verdict.explained(&result.refused)
+        let verdict = verdict.explained(&result.refused);
+        verdict.denied(result.network.as_ref())
     }
 
     fn of_outcome(plan: &RunPlan, ran: &Ran, result: &RunResult) -> Self {

@@ -97,6 +97,19 @@ fn a_granted_host_is_reached_in_that_run_alone_and_a_refused_one_is_named() {
             said.err(),
             "hotcell: network: `evil.test:80` was refused: it is not granted to this run. Grant it with `--network evil.test`.\n"
         );
+        // A failure is told by what the proxy refused, whatever the program says, or nothing.
+        for code in [
+            "curl -sf http://evil.test/",
+            "wget -q -O - http://evil.test/",
+        ] {
+            let asked = ["--network", "allowed.test", "-l", "bash", "-c", code];
+            let error = &stage.json(&hotcell, &asked)["error"];
+            assert_eq!(error["kind"], "denied", "{code}: {error}");
+            assert_eq!(
+                error["hint"], "Grant it with `--network evil.test`.",
+                "{code}"
+            );
+        }
         let said = stage.json(
             &hotcell,
             &["-l", "bash", "-c", "curl -sS http://evil.test/"],
