@@ -59,6 +59,9 @@ def metrics_of(result):
         for key, value in (result.get("tools", {}).get(language) or {}).items():
             if key != "error":
                 put(f"{name}_{key}", value)
+    for key, value in result.get("sessions", {}).items():
+        if key not in ("error", "t"):
+            put("session_" + key, value)
     put("sleep8_seconds", result.get("sleep8", {}).get("seconds"))
     put("sleep8_right", result.get("sleep8", {}).get("right"))
     for language, name in (("python", "timeout_py"), ("js", "timeout_js")):
@@ -124,6 +127,11 @@ def markdown(run):
                 if get(name + "_first_ms") is not None:
                     lines += [f"{result['name']}: a tool call of another server adds {number(get(name + '_first_ms'))} ms to a {language} run "
                               f"of {number(get(name + '_plain_ms'))} ms, each further one {number(get(name + '_next_ms'))} ms.", ""]
+            if get("session_first_ms") is not None:
+                lines += [f"{result['name']}: beside a warm run of {number(get('session_run_ms'))} ms, the first call of a session takes "
+                          f"{number(get('session_first_ms'))} ms ({number(get('session_first_to_run'))} ×), later ones {number(get('session_later_ms'))} ms "
+                          f"({number(get('session_later_to_run'))} ×; {number(get('session_later_to_python'))} × python3), a copy of one that holds "
+                          f"200 MB {number(get('session_fork_ms'))} ms (least {number(get('session_fork_least_ms'))}).", ""]
     if run["raw"]:
         lines += ["| raw command | p50 ms | p99 ms | × | × true | CPU× | n |", "|" + "---|" * 7]
         for row in run["raw"]:

@@ -12,11 +12,12 @@ import string
 import sys
 import time
 
+import sessions
 import tools
 from client import CALL_SECONDS, Server, failed, text_of
 from machine import idle_python_mib, memory_mib, my_descendants, now, own_cpu, run_command, summary
 
-SECTIONS = ("raw", "start", "warm", "js", "numpy", "pandas", "conc", "flow", "burst", "sleep8", "big", "timeout", "memory", "tools")
+SECTIONS = ("raw", "start", "warm", "js", "numpy", "pandas", "conc", "flow", "burst", "sleep8", "big", "timeout", "memory", "tools", "sessions")
 LOOP_SECONDS = 45  # a timed loop stops here even when it has not made all its calls
 SPIN_SECONDS = 12
 
@@ -246,6 +247,8 @@ class Bench:
             section("main", self.measure_warm, config, section)
         if self.wants("tools"):
             section("tools", tools.measure, config, self.options.logs, max(10, self.options.n // 2))
+        if self.wants("sessions"):
+            section("sessions", sessions.measure, config, self.options.logs, max(10, self.options.n // 5), self.baseline)
         if self.wants("timeout"):
             for language in ("python", "js"):
                 if language in config:
