@@ -57,13 +57,19 @@ module.vars = Vars(folder)
 
 
 def worker():
-    import _ast
     import _signal
     import os
     import sys
     own, names = os.getpid(), sys.modules['__main__'].__dict__
     library = names.pop('LIBRARY')
     del names['worker']
+    # What a pre-started interpreter has at hand, which would take longer than a call: the script for values, and a fork of ours.
+    given = names.pop('GIVEN', {})
+    loaded = given.get('value', {})
+    if loaded:
+        _ast = loaded['syntax']()
+    else:
+        import _ast
     calls = os.open('.home/.hotcell/calls', os.O_RDONLY)
     answers = os.open('.home/.hotcell/answers', os.O_WRONLY)
     for path in ('.home/.hotcell/calls', '.home/.hotcell/answers', 'main.py'):
@@ -72,7 +78,7 @@ def worker():
     on_interrupt = _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
     stdin, kept = os.path.abspath('.home/.hotcell/stdin'), os.path.abspath('.home/.hotcell/vars')
     # Scripts that make pictures and values of what a call shows; they are loaded by the first that shows something.
-    scripts, folder, loaded, shows = '/workspace/.home/.hotcell/', '/workspace/.home/.hotcell/display/', {}, False
+    scripts, folder, shows = '/workspace/.home/.hotcell/', '/workspace/.home/.hotcell/display/', False
     words = b'matplotlib', b'pyplot', b'pylab', b'seaborn', b'plotly', b'altair', b'PIL', b'IPython', b'display(', b'.plot', b'.hist(', b'.boxplot('
     # What `prompt` of the language's file sets: values as Python's own prompt shows them.
     session = {}
@@ -310,7 +316,7 @@ def worker():
             continue
         path, code, value = '/tmp/call-%d.py' % number, 0, ''
         try:
-            with open(path, 'wb') as file:
+            with open(path, 'wb', 0) as file:
                 file.write(text)
         except OSError:
             # It only has no source then.

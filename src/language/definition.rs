@@ -142,6 +142,11 @@ impl Definition {
             let script = serde_json::Value::from(binding.script.text).to_string();
             warm.before = warm.before.replace("{binding}", &script);
         }
+        if let (Some(warm), Some(session)) = (&mut definition.warm, &definition.session) {
+            let script = session.worker.map_or("", |worker| worker.text);
+            let script = serde_json::Value::from(script).to_string();
+            warm.before = warm.before.replace("{session}", &script);
+        }
         let ways = definition.ways().map_err(|message| fail(None, message))?;
         Ok(Self { ways, ..definition })
     }

@@ -33,6 +33,11 @@ impl RunPlan {
             let text = worker.map_or("", |worker| worker.text);
             source.source = FileSource::Bytes(text.into());
         }
+        // One without a prelude is told nothing: not every runtime runs some.
+        let own = session.filter(|session| !session.prelude.is_empty());
+        if let (Some(prestart), Some(session)) = (&mut launch.prestart, own) {
+            prestart.prelude = format!("{}\n{}", prestart.prelude, session.prelude);
+        }
         let engine = session.filter(|_| self.runtime.is_embedded());
         let engine = engine.and_then(|session| session.embedded.clone());
         if let (Some(engine), Some(word)) = (engine, launch.argv.get_mut(1)) {

@@ -25,6 +25,9 @@ pub struct Session {
     /// The folder that the runtime takes the file of a call to be in. Most of them have it written there.
     #[serde(default = "usual_folder")]
     pub folder: String,
+    /// What a pre-started runtime runs before the worker: it may have that at hand already.
+    #[serde(default)]
+    pub prelude: String,
     /// What has the worker show values as the language's own prompt does, if it does not by itself: code for it, not for the program.
     #[serde(default)]
     pub prompt: String,
