@@ -209,6 +209,28 @@ def worker():
             warnings.simplefilter('ignore')
             return os.fork()
 
+    def fork_aside(number):
+        # The program never finds the copy among its children. Our own fork sees to that; another is done twice.
+        if 'fork' in given:
+            made = given['fork']()
+            if made < 0:
+                raise OSError(-made, 'no copy')
+            return made
+        child = fork()
+        if child:
+            try:
+                os.waitpid(child, 0)
+            except OSError:
+                pass
+            return child
+        try:
+            if fork():
+                os._exit(0)
+        except OSError as error:
+            answer(number, 1, os.strerror(error.errno))
+            os._exit(0)
+        return 0
+
     def copy(number):
         nonlocal own, moved
         import gc
@@ -217,22 +239,10 @@ def worker():
         # Or the collector touches, and so copies, whatever is shared.
         gc.freeze()
         try:
-            child = fork()
+            if fork_aside(number):
+                return
         except OSError as error:
             return answer(number, 1, os.strerror(error.errno))
-        if child:
-            try:
-                os.waitpid(child, 0)
-            except OSError:
-                pass
-            return
-        # Twice, so that the program never finds it among its children.
-        try:
-            if fork():
-                os._exit(0)
-        except OSError as error:
-            answer(number, 1, os.strerror(error.errno))
-            os._exit(0)
         own = os.getpid()
         os.setsid()
         if state:

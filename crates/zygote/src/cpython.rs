@@ -3,6 +3,7 @@
 //! Every function of it that we call needs the global interpreter lock, so all of them are
 //! behind [`Gil`]. The types are those of its documented C API, the same since version 3.7.
 
+mod copy;
 mod kept;
 
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
@@ -28,6 +29,7 @@ symbols! {
         PyGILState_Ensure: c"PyGILState_Ensure" = fn() -> c_int,
         PyGILState_Release: c"PyGILState_Release" = fn(c_int),
         PyOS_BeforeFork: c"PyOS_BeforeFork" = fn(),
+        PyOS_AfterFork_Parent: c"PyOS_AfterFork_Parent" = fn(),
         PyOS_AfterFork_Child: c"PyOS_AfterFork_Child" = fn(),
         Py_CompileString: c"Py_CompileString" = fn(*const c_char, *const c_char, c_int) -> Pointer,
         PyEval_EvalCode: c"PyEval_EvalCode" = fn(Pointer, Pointer, Pointer) -> Pointer,
@@ -38,6 +40,7 @@ symbols! {
         PyDict_DelItemString: c"PyDict_DelItemString" = fn(Pointer, *const c_char) -> c_int,
         PyLong_FromLong: c"PyLong_FromLong" = fn(c_long) -> Pointer,
         PyLong_AsLong: c"PyLong_AsLong" = fn(Pointer) -> c_long,
+        PyCFunction_NewEx: c"PyCFunction_NewEx" = fn(*const c_void, Pointer, Pointer) -> Pointer,
         PyErr_Print: c"PyErr_Print" = fn(),
         PyImport_AddModule: c"PyImport_AddModule" = fn(*const c_char) -> Pointer,
         PyModule_GetDict: c"PyModule_GetDict" = fn(Pointer) -> Pointer,

@@ -105,7 +105,7 @@ fn wait_in_cell(cell: PrestartedCell, gil: Option<&Gil>, zygote: &Zygote) {
     // A program needs nothing of this: it only saves time.
     match (gil, V8::find()) {
         (Some(gil), _) => {
-            let _ = gil.run(&zygote.warm).and_then(|()| gil.run(&zygote.fork));
+            let _ = prepare(gil, zygote).and_then(|()| gil.run(&zygote.fork));
         }
         (None, Some(v8)) => {
             v8.run(&zygote.warm);
@@ -147,6 +147,15 @@ fn make_cells(spawner: ZygoteSpawner, gil: Option<&Gil>, zygote: &Zygote, path: 
     }
 }
 
+/// Runs what the runtime runs once. One that runs nothing is as it is.
+fn prepare(gil: &Gil, zygote: &Zygote) -> std::io::Result<()> {
+    if zygote.warm.is_empty() {
+        return Ok(());
+    }
+    gil.offer_fork()?;
+    gil.run(&zygote.warm)
+}
+
 /// Does once what each clone would have to do, and puts memory in order for them.
 fn warm(
     spawner: &ZygoteSpawner,
@@ -154,7 +163,7 @@ fn warm(
     zygote: &Zygote,
     path: &CStr,
 ) -> std::io::Result<Hooks> {
-    gil.run(&zygote.warm)?;
+    prepare(gil, zygote)?;
     // Only what a program needs comes back, and its cells have that.
     let files = pages::unchanged(&spawner.own_smaps()?);
     // SAFETY: the kernel just told us our own mappings, and we have one thread.
