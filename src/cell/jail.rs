@@ -110,6 +110,10 @@ impl JailProvider {
         if launch.terminal.is_some() || launch.loopback.is_some() && !prestart.listens {
             return Ok(None);
         }
+        // A new cell has what a prelude does from its start.
+        if prestart.prelude.len() > jail::spec::LONGEST_PRELUDE {
+            return Ok(None);
+        }
         let Some(library) = self.library.get_or_init(library) else {
             return Ok(None);
         };

@@ -73,13 +73,16 @@ impl WorkerWalls {
     }
 }
 
+/// Bytes of a prelude: it fits into a start message.
+pub const LONGEST_PRELUDE: usize = crate::wire::MAX_BYTES - 64;
+
 /// The start message: the program starts if the required walls stand, and else never.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Start {
     pub required: WorkerWalls,
     /// CPU seconds after which the kernel ends a process: at most those of the policy, which was made when the program may not have been known.
     pub cpu_seconds: u64,
-    /// What a pre-started runtime runs before the program.
+    /// What a pre-started runtime runs before the program, at most [`LONGEST_PRELUDE`].
     pub prelude: String,
 }
 

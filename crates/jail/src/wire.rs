@@ -13,7 +13,8 @@ use rustix::net::{
 
 /// More file descriptors than any of our messages has.
 const MAX_FDS: usize = 16;
-const MAX_BYTES: usize = 4096;
+/// Bytes of a message. A longer one is not sent: whoever receives it would have its beginning.
+pub const MAX_BYTES: usize = 4096;
 
 /// One message and the file descriptors that came with it.
 pub struct Message {
@@ -32,6 +33,9 @@ pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    if bytes.len() > MAX_BYTES {
+        return Err(Errno::MSGSIZE.into());
+    }
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {

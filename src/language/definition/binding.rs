@@ -20,7 +20,7 @@ pub struct Binding {
     #[serde(default)]
     pub imports: String,
     /// The prelude: what a pre-started runtime runs before such a program, instead. Without it such a program gets a new one. It is a
-    /// part of one small message, so it reads what is long from files.
+    /// part of one small message, so it reads what is long from files: with a longer one a program gets a new runtime.
     #[serde(default, alias = "wake")]
     pub prelude: String,
     /// Scripts beside it.

@@ -1,13 +1,15 @@
 //! What waits costs little: no processor, memory within bounds, and nothing that nobody uses.
 
 use std::fs;
+use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
 
 use super::{PAUSE, many, serve};
-use crate::support::{PATIENCE, anyone, eventually, has};
+use crate::raw;
+use crate::support::{PATH, PATIENCE, anyone, eventually, has, open_to_all};
 
 /// The processes below another whose names begin so, and the ticks that all below it have used.
 fn below(pid: u32, name: &str) -> (usize, u64) {
@@ -111,4 +113,49 @@ fn a_server_whose_pools_are_being_filled_leaves() {
     client.answer(&id);
     let status = client.close().expect("it ends");
     assert!(status.success(), "{status}");
+}
+
+/// A language of Python's interpreter whose sessions have a prelude that is as long as this.
+fn with_prelude(length: usize) -> String {
+    let prelude = format!("# {}", "x".repeat(length));
+    format!(
+        "name = 'Long'\nextensions = ['long']\n[source]\nfile = 'main.py'\n[[command]]\nneeds = ['python3']\nwhere = ['-I', '-S', '-c', 'import sys; print(sys.executable)']\nrun = ['{{runtime}}', '-u', '{{file}}', '{{args...}}']\n[session]\nfile = 'session.py'\nprelude = '{prelude}'\n[warm]\ntiers = [{{ modules = [] }}, {{ modules = [] }}]\n"
+    )
+}
+
+#[test]
+fn a_prelude_that_fits_into_no_start_message_ends_no_run() {
+    let Some(hotcell) = anyone() else { return };
+    if !has("python3") {
+        return;
+    }
+    let code = "print('zygote' in open('/proc/self/maps').read())";
+    let run = json!({ "code": code, "language": "long", "session": "s" });
+    let close = json!({ "action": "close", "name": "s" });
+    // Control: one with a shorter prelude goes on in an interpreter that waited.
+    for (length, waited) in [(100, "True\n"), (5000, "False\n")] {
+        let mut client = raw::Stdio::start_as(&[], |command, home| {
+            let folder = home.join("config/hotcell/languages");
+            fs::create_dir_all(&folder).expect("a folder");
+            fs::write(folder.join("long.toml"), with_prelude(length)).expect("a file");
+            for path in ["", "config", "config/hotcell", "config/hotcell/languages"] {
+                open_to_all(&home.join(path));
+            }
+            hotcell.dress(command);
+            command
+                .env("XDG_CONFIG_HOME", home.join("config"))
+                .env("PATH", PATH)
+                .stdin(Stdio::piped());
+        });
+        client.initialize("2025-11-25");
+        let is_so = eventually(PATIENCE, || {
+            let ran = client.run(run.clone());
+            let said = ran["stdout"].clone();
+            assert!(said == "True\n" || said == "False\n", "{length}: {ran}");
+            let id = client.begin_call("session", close.clone());
+            client.answer(&id);
+            said == waited
+        });
+        assert!(is_so, "{length}");
+    }
 }

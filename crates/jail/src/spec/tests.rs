@@ -1,3 +1,7 @@
+use std::os::fd::AsFd;
+
+use rustix::net::RecvFlags;
+
 use super::*;
 use crate::codec::tests::check;
 use crate::codec::{from_memory_file, to_memory_file};
@@ -111,4 +115,25 @@ fn a_spawner_spec_survives_the_trip_and_no_damage_panics() {
     check(&spec);
     let file = to_memory_file(&spec).expect("a memory file");
     assert_eq!(from_memory_file::<SpawnerSpec>(&file).expect("ours"), spec);
+}
+
+#[test]
+fn a_start_message_with_the_longest_prelude_can_be_sent_and_a_longer_one_is_an_error() {
+    let start = |length| Start {
+        cpu_seconds: u64::MAX,
+        required: ALL_WALLS,
+        prelude: "x".repeat(length),
+    };
+    let (ours, theirs) = crate::wire::pair().unwrap();
+    let send = |length| {
+        let message = crate::codec::to_bytes(&start(length));
+        crate::wire::send(ours.as_fd(), &message, &[])
+    };
+    send(LONGEST_PRELUDE).unwrap();
+    let received = crate::wire::receive(theirs.as_fd(), RecvFlags::empty());
+    let received = received.unwrap().unwrap().bytes;
+    let whole: Start = crate::codec::from_bytes(&received).unwrap();
+    assert_eq!(whole, start(LONGEST_PRELUDE));
+    let error = send(LONGEST_PRELUDE + 64).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(libc::EMSGSIZE));
 }
