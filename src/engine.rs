@@ -23,7 +23,7 @@ use crate::upstream::{Functions, ServerStderr, UpstreamServers};
 
 pub use crate::cell::Trust;
 pub use error::{Rejected, StartError};
-use find::Asked;
+use find::{Asked, Narrowed};
 use resolve::Effort;
 pub use run::RunResult;
 pub use session::{LiveSession, SessionCall, SessionRan};
@@ -40,6 +40,8 @@ pub struct Engine {
     builder: Builder,
     /// Found by a server, which asks again and again.
     found: Mutex<HashMap<Asked, (Instant, Runtime)>>,
+    /// Definitions as sessions use them, by language and engine.
+    kept: Mutex<HashMap<Narrowed, Arc<Definition>>>,
     /// Of runtimes that have been used, by their path.
     versions: Mutex<HashMap<PathBuf, Option<String>>>,
     packages: Packages,
@@ -69,6 +71,7 @@ impl Engine {
             provider: Arc::new(provider),
             prestarted: None,
             found: Mutex::default(),
+            kept: Mutex::default(),
             versions: Mutex::default(),
             functions: Vec::new(),
             complaints: ServerStderr::default(),

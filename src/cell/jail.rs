@@ -50,14 +50,15 @@ pub struct JailProvider {
     host: Mutex<Option<Arc<Host>>>,
     jails: Mutex<HashMap<View, Arc<Jail>>>,
     warming: Option<Warming>,
-    pools: Mutex<HashMap<PoolKey, Arc<Pool<ZygoteMaker>>>>,
+    pools: Mutex<HashMap<PoolKey, Vec<ZygotePool>>>,
     budget: OnceLock<Arc<Budget>>,
     /// The zygotes' library as a memfd, if it could be made.
     library: OnceLock<Option<Arc<OwnedFd>>>,
 }
 
-/// What the sandboxes of one pool have in common.
-type PoolKey = (View, Zygote, Option<Caller>);
+/// What the sandboxes of some pools have in common. Each has a zygote of its own, which is long: it takes less to compare a few than to hash one.
+type PoolKey = (View, Option<Caller>);
+type ZygotePool = (Zygote, Arc<Pool<ZygoteMaker>>);
 
 impl JailProvider {
     /// One that already starts what most cells need: those that see `/usr` alone. For the first thread of a process, which must live
@@ -124,24 +125,26 @@ impl JailProvider {
             ..prestart.zygote.clone()
         };
         let alone = warming.trust == Trust::Separate;
-        let key = (launch.view.clone(), zygote, alone.then(|| caller.clone()));
+        let key = (launch.view.clone(), alone.then(|| caller.clone()));
+        let view = launch.view.clone();
         let mut pools = lock(&self.pools);
-        if let Some(pool) = pools.get(&key) {
+        let pools = pools.entry(key).or_default();
+        if let Some((_, pool)) = pools.iter().find(|(it, _)| *it == zygote) {
             return Ok(Some(pool.clone()));
         }
-        let (view, zygote, _) = key.clone();
         let size = Size {
             ready: warming.size,
             own_memory: zygote.fresh.then_some(prestart.weight),
         };
         let maker = ZygoteMaker {
-            jail: Arc::new(Jail::of_zygote(host, view, zygote, library.clone())),
+            jail: Arc::new(Jail::of_zygote(host, view, zygote.clone(), library.clone())),
             policy: prestarted_policy(prestart),
             has_input,
         };
         let budget = self.budget.get_or_init(|| Arc::new(Budget::of_host()));
         let pool = Pool::new(maker, budget.clone(), size);
-        Ok(Some(pools.entry(key).or_insert(pool).clone()))
+        pools.push((zygote, pool.clone()));
+        Ok(Some(pool))
     }
 
     async fn start_program(&self, start: Start<'_>) -> Result<JailCell, CellError> {

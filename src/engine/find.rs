@@ -1,6 +1,6 @@
 //! Finding the runtime that a request needs, and fetching it where the configuration allows that.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::{Effort, Engine, Rejected};
@@ -15,6 +15,9 @@ const LATELY: Duration = Duration::from_secs(2);
 /// What a runtime is found for: a language, the engine that was asked for, and which of
 /// its ways fit the program.
 pub type Asked = (LanguageId, Option<String>, Vec<bool>);
+
+/// A language, and the engine that was asked for.
+pub type Narrowed = (LanguageId, Option<String>);
 
 impl Engine {
     /// Whether [`prepare`](Self::prepare) will not wait for a runtime to say something.
@@ -33,6 +36,15 @@ impl Engine {
         let ways = ways.collect();
         let engine = request.asked_engine().map(str::to_owned);
         (definition.id.clone(), engine, ways)
+    }
+
+    /// A definition, of which an engine may have been asked for, as sessions use it.
+    pub(super) fn kept(&self, definition: &Definition, engine: Option<&str>) -> Arc<Definition> {
+        let key = (definition.id.clone(), engine.map(str::to_owned));
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = kept.entry(key);
+        made.or_insert_with(|| Arc::new(definition.for_session()))
+            .clone()
     }
 
     fn found_lately(&self, asked: &Asked) -> Option<Runtime> {

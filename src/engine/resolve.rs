@@ -48,8 +48,8 @@ impl Engine {
         let asked = request.asked_engine();
         let narrowed = asked.map(|engine| definition.run_by(engine)).transpose()?;
         let definition = narrowed.as_ref().unwrap_or(definition);
-        let kept = request.session().map(|_| definition.for_session());
-        let definition = kept.as_ref().unwrap_or(definition);
+        let kept = request.session().map(|_| self.kept(definition, asked));
+        let definition = kept.as_deref().unwrap_or(definition);
         let mut notes = Vec::new();
         let runtime = match self.find(definition, &request, effort) {
             Ok(runtime) => runtime,

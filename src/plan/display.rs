@@ -98,9 +98,20 @@ pub fn lay_out(mut launch: Launch, display: &Display, wants: Wants) -> Launch {
 /// Fills in what the texts of `[display]` leave open.
 fn filler(wants: Wants) -> impl Fn(&str) -> String {
     let folder = format!("/workspace/{FOLDER}");
-    move |text| {
-        let text = text.replace("{folder}", &folder);
-        text.replace("{wants}", wants.words())
+    move |mut text: &str| {
+        let mut filled = String::with_capacity(text.len() + 64);
+        // Once through it: a script is long, and this is done for each run.
+        while let Some(at) = text.find('{') {
+            filled.push_str(&text[..at]);
+            let (own, name) = match &text[at..] {
+                it if it.starts_with("{folder}") => (folder.as_str(), "{folder}"),
+                it if it.starts_with("{wants}") => (wants.words(), "{wants}"),
+                _ => ("{", "{"),
+            };
+            filled.push_str(own);
+            text = &text[at + name.len()..];
+        }
+        filled + text
     }
 }
 

@@ -61,6 +61,14 @@ pub struct Tier {
     pub after: String,
 }
 
+/// A text with what is the tier's own in its place. It has one, near its beginning: the rest is long, and is not searched.
+fn with_tier(text: &str, own: &str) -> String {
+    match text.split_once("{tier}") {
+        Some((before, after)) => [before, own, after].concat(),
+        None => text.to_owned(),
+    }
+}
+
 fn usual_weight() -> u32 {
     8
 }
@@ -84,8 +92,8 @@ impl Warm {
         let known = self.tier(code).filter(|_| is_alone);
         let (before, after) = parts(known.or(self.tiers.get(1)));
         Some([
-            self.before.replace("{tier}", &before),
-            self.after.replace("{tier}", &after),
+            with_tier(&self.before, &before),
+            with_tier(&self.after, &after),
             self.leave.clone(),
         ])
     }
