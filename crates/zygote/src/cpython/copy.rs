@@ -76,6 +76,22 @@ fn fork_aside() -> i32 {
     let flags = libc::CLONE_VM | libc::CLONE_VFORK;
     // If it is killed before it says anything.
     MADE.store(-libc::EAGAIN, Ordering::Relaxed);
+    let between = clone_to_fork(flags);
+    if between <= 0 {
+        return between as i32;
+    }
+    loop {
+        // SAFETY: a child of ours, of which nothing is wanted but that it is gone.
+        let reaped = unsafe { libc::waitpid(between as i32, null_mut(), libc::__WALL) };
+        if reaped >= 0 || last_error() != libc::EINTR {
+            return MADE.load(Ordering::Relaxed);
+        }
+    }
+}
+
+/// Has a process in between call [`fork_and_leave`]: its number, the negative number of an error, and 0 in the copy.
+#[cfg(target_arch = "x86_64")]
+fn clone_to_fork(flags: i32) -> i64 {
     let between: i64;
     // SAFETY: as vfork. The child runs on our stack, below all that we use, while the kernel has us wait; it calls one function, from which
     // only the copy returns. That has memory of its own by then, as after a fork, and goes on here with 0. Registers that
@@ -97,16 +113,30 @@ fn fork_aside() -> i32 {
             clobber_abi("C"),
         );
     }
-    if between <= 0 {
-        return between as i32;
+    between
+}
+
+#[cfg(target_arch = "aarch64")]
+fn clone_to_fork(flags: i32) -> i64 {
+    let between: i64;
+    // SAFETY: the same, in the words of this processor.
+    unsafe {
+        asm!(
+            "svc #0",
+            "cbnz x0, 2f",
+            "bl {fork}",
+            "2:",
+            fork = sym fork_and_leave,
+            inlateout("x0") i64::from(flags) => between,
+            in("x1") 0,
+            in("x2") 0,
+            in("x3") 0,
+            in("x4") 0,
+            in("x8") libc::SYS_clone,
+            clobber_abi("C"),
+        );
     }
-    loop {
-        // SAFETY: a child of ours, of which nothing is wanted but that it is gone.
-        let reaped = unsafe { libc::waitpid(between as i32, null_mut(), libc::__WALL) };
-        if reaped >= 0 || last_error() != libc::EINTR {
-            return MADE.load(Ordering::Relaxed);
-        }
-    }
+    between
 }
 
 /// The process in between: it forks and ends. Returns in the copy alone.
