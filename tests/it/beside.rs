@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use crate::support::{Answer, Hotcell, Running, everyone, has};
+use crate::support::{Answer, Hotcell, Running, everyone, has, has_heavy};
 
 fn run_in(hotcell: &Hotcell, folder: &str, words: &[&str]) -> Answer {
     let mut command = hotcell.command();
@@ -141,11 +141,18 @@ const PROGRAMS: [(&str, Files, &str); 10] = [
     ),
 ];
 
+fn is_here(runtime: &str) -> bool {
+    match runtime {
+        "go" | "bun" => has_heavy(runtime),
+        _ => has(runtime),
+    }
+}
+
 #[test]
 fn what_a_program_names_beside_it_is_taken_along() {
     for hotcell in everyone() {
         for (number, (runtime, files, said)) in PROGRAMS.iter().enumerate() {
-            if !has(runtime) {
+            if !is_here(runtime) {
                 continue;
             }
             let folder = format!("home/p{number}");
@@ -292,7 +299,7 @@ fn a_folder_of_a_project_is_run() {
                 "of make\n",
             ),
         ] {
-            if !has(runtime) {
+            if !is_here(runtime) {
                 continue;
             }
             let folder = format!("home/{}", expected.trim().replace([' ', ',', '.'], "-"));
@@ -464,7 +471,7 @@ fn typescript_in_several_files_runs_whatever_runs_it() {
             hotcell.write(&format!("home/ts/{path}"), text);
         }
         for engine in ["node", "embedded", "bun"] {
-            if engine != "embedded" && !has(engine) {
+            if engine != "embedded" && !is_here(engine) {
                 continue;
             }
             let answer = run_in(&hotcell, "home/ts", &["run", "--engine", engine, "main.ts"]);
@@ -509,7 +516,7 @@ fn an_import_of_hotcell_is_ours() {
                 "require 'hotcell'\nHotcell.vars['x'] = 1\np Hotcell.args, Hotcell.vars",
             ),
         ] {
-            if !has(runtime) {
+            if !is_here(runtime) {
                 continue;
             }
             // With a registry in reach nothing would be fetched either: `packages` of the result are none.

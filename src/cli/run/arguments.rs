@@ -91,7 +91,7 @@ struct Program {
 impl Arguments {
     /// Finds the program among the words, which leaves its arguments there.
     ///
-    /// Behind the name of a language come options of ours again, as in `run python --timeout 5 'print(1)' x`.
+    /// Behind the name of a language come options of ours again, as in `run python 'print(1)' --timeout 5 x`.
     pub fn find_program(mut self, registry: &Registry) -> Self {
         let mut typed = typed();
         let at = typed.len().saturating_sub(self.words.len());
@@ -113,8 +113,12 @@ impl Arguments {
             let before = at.checked_sub(1).and_then(|at| typed.get(at));
             again.language = again.language.or(Some(name));
             if !again.words.is_empty() && !is_given(&again, before) {
-                let code = again.words.remove(0);
-                again.code = Some(code.to_string_lossy().into_owned());
+                // And behind the program itself, up to its first argument.
+                let code = typed.remove(at);
+                let language = again.language.take();
+                again = parse_run(&typed);
+                again.language = again.language.or(language);
+                again.code = again.code.or(Some(code.to_string_lossy().into_owned()));
                 again.drop_dashes();
             }
             return again;
