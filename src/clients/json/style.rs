@@ -62,7 +62,8 @@ impl<'a> Style<'a> {
     pub fn past_comment(&self, text: &str, at: usize) -> usize {
         let line = text[at..].split('\n').next().unwrap_or_default();
         let said = line.trim();
-        let is_whole = said.starts_with("//") || (said.starts_with("/*") && said.ends_with("*/"));
+        let is_closed = said.find("*/") == said.len().checked_sub(2);
+        let is_whole = said.starts_with("//") || (said.starts_with("/*") && is_closed);
         match is_whole && !self.is_inline {
             true => at + line.trim_end().len(),
             false => at,
