@@ -102,7 +102,8 @@ fn the_debian_package_is_installed_by_dpkg_and_removed_again() {
     let dpkg = |words: &[&str]| {
         let mut command = Command::new("dpkg");
         command.arg(format!("--root={}", root.path().display()));
-        // The database is ours, whoever we are.
+        // The database is ours, whoever we are; dpkg wants ldconfig to be there.
+        command.env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin");
         command.args(["--force-not-root", "--force-script-chrootless"]);
         command.args(words);
         succeed(&mut command)
