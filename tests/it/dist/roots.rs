@@ -192,4 +192,5 @@ fn in_podman(image: &str) {
         return;
     }
     works(podman);
+    succeed(Command::new("podman").args(["rmi", "--force", &name]));
 }
