@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::raw::{PATIENCE, Stdio};
-use crate::support::{anyone, has};
+use crate::support::{anyone, has, has_heavy};
 
 fn code(language: &str, code: &str) -> Value {
     json!({ "code": code, "language": language })
@@ -319,6 +319,13 @@ fn javascript_of_another_server_is_granted_hosts_where_that_server_took_them() {
     );
 }
 
+fn is_here(runtime: &str) -> bool {
+    match runtime {
+        "go" | "rustc" | "javac" => has_heavy(runtime),
+        _ => has(runtime),
+    }
+}
+
 #[test]
 fn what_a_compiler_misses_is_a_missing_module_with_its_name() {
     let Some(hotcell) = anyone() else { return };
@@ -348,7 +355,7 @@ fn what_a_compiler_misses_is_a_missing_module_with_its_name() {
             "nothing_of_this",
         ),
     ] {
-        if !has(runtime) {
+        if !is_here(runtime) {
             continue;
         }
         let result = hotcell.json(&["--no-packages", "-l", language, "-c", code]);
@@ -370,7 +377,7 @@ fn a_program_that_reads_past_its_input_is_told_to_give_some() {
             "class Main { public static void main(String[] a) { new java.util.Scanner(System.in).nextLine(); } }",
         ),
     ] {
-        if !has(runtime) {
+        if !is_here(runtime) {
             continue;
         }
         let result = hotcell.json(&["--timeout", "60", "-l", language, "-c", code]);

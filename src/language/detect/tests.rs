@@ -46,6 +46,13 @@ fn what_is_clear_is_told_by_its_looks() {
         ("SELECT 1;", "sql"),
         ("def f(x):\n    return x\n", "python"),
         ("digraph { a -> b }", "dot"),
+        ("import os; print(os.getcwd())", "python"),
+        ("import math; print(math.pi)", "python"),
+        ("puts [1,2].sum", "ruby"),
+        ("ls -la && pwd", "shellscript"),
+        ("git log --oneline | head -5", "shellscript"),
+        ("print(string.upper('abc'))", "lua"),
+        ("$x = 5;\necho $x * 2;", "php"),
     ] {
         assert_eq!(tell(code), Ok(id.to_owned()), "{code}");
     }
