@@ -324,7 +324,8 @@ fn missed(output: &RunOutput, arguments: &Arguments) -> Option<String> {
     let beside = here.join(arguments.folder().unwrap_or(Path::new("")));
     // At a terminal all that it said is in one stream.
     let said = [output.stderr.as_str(), output.stdout.as_str()].join("\n");
-    let found = on_host::find(&said, &[&here, &beside])?;
+    let own = arguments.file().map(|it| here.join(it));
+    let found = on_host::find(&said, &[&here, &beside], own.as_deref())?;
     let name = found.strip_prefix(&beside).unwrap_or(&found).display();
     let path = found.strip_prefix(&here).unwrap_or(&found).display();
     let flag = match path.to_string() == name.to_string() && !path.to_string().contains('/') {

@@ -183,6 +183,11 @@ impl Arguments {
         })
     }
 
+    /// The program's file, or the folder of a project.
+    pub fn file(&self) -> Option<&Path> {
+        self.program.as_deref()
+    }
+
     /// The folder that the program's file is in.
     pub fn folder(&self) -> Option<&Path> {
         let file = self.program.as_deref()?;

@@ -15,11 +15,11 @@ const MISSING: [&str; 6] = [
 const LINES: usize = 40;
 const WORDS: usize = 60;
 
-/// The first file that `said` misses and that is in one of these folders.
+/// The first file that `said` misses and that is in one of these folders. It is not `own`, the program itself, which shells name in every message.
 ///
 /// SECURITY: a program chooses these names. They are looked up below the folders only: elsewhere looking alone may do something, as where a
 /// name of a file mounts another machine's.
-pub fn find(said: &str, folders: &[&Path]) -> Option<PathBuf> {
+pub fn find(said: &str, folders: &[&Path], own: Option<&Path>) -> Option<PathBuf> {
     let lines = said.lines().rev().take(LINES);
     let missing = lines.filter(|line| {
         let line = line.to_lowercase();
@@ -33,6 +33,7 @@ pub fn find(said: &str, folders: &[&Path]) -> Option<PathBuf> {
     let mut words = words.filter(|word| is_plain(word)).take(WORDS);
     words.find_map(|word| {
         let places = folders.iter().map(|folder| folder.join(word));
+        let places = places.filter(|path| own != Some(path));
         let mut there =
             places.filter(|path| path.symlink_metadata().is_ok_and(|it| !it.is_symlink()));
         there.next()
@@ -66,7 +67,11 @@ mod tests {
             "Error: ENOENT: no such file or directory, open '/workspace/data.csv'",
             "x\nsh: 1: cannot open ./data.csv: No such file\ny",
         ] {
-            assert_eq!(find(said, &[here]), Some(here.join("data.csv")), "{said}");
+            assert_eq!(
+                find(said, &[here], None),
+                Some(here.join("data.csv")),
+                "{said}"
+            );
         }
         for said in [
             "data.csv is fine",
@@ -75,7 +80,10 @@ mod tests {
             "no such file: link.txt",
             "no such file: other.csv",
         ] {
-            assert_eq!(find(said, &[here]), None, "{said}");
+            assert_eq!(find(said, &[here], None), None, "{said}");
         }
+        let said = "data.csv: line 1: other.csv: No such file or directory";
+        let own = here.join("data.csv");
+        assert_eq!(find(said, &[here], Some(&own)), None);
     }
 }

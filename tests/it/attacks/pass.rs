@@ -211,13 +211,13 @@ impl Pass {
         open_to_all(&folder);
 
         let mut arguments = vec![
-            program.display().to_string(),
             format!("--language={}", run.language),
             format!("--timeout={}ms", run.wall.as_millis()),
             "--env=SBX_STRICT=1".to_owned(),
         ];
         let files = run.files.iter();
         arguments.extend(files.map(|(host, cell)| format!("--file={}:{cell}", host.display())));
+        arguments.push(program.display().to_string());
         arguments
     }
 

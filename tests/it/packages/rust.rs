@@ -186,7 +186,7 @@ fn a_crate_that_is_nobodys_or_brand_new_is_not_had_unless_it_is_named() {
         let output = rust.run(&["-c", &program]);
         assert_eq!(
             (&output["error"]["kind"], &output["error"]["module"]),
-            (&"syntax".into(), &name.into()),
+            (&"missing_module".into(), &name.into()),
             "{output}"
         );
         let hint = output["error"]["hint"].as_str().expect("a hint");

@@ -3,7 +3,7 @@
 //! ```text
 //! /host/t0 …              the shown trees, read-only          ┐ outside the root of
 //! /host/m0 …              granted folders, as they are        │
-//! /host/cell, /host/empty layers of overlays                  │ the cells: they are
+//! /host/cell, *-empty     layers of overlays                  │ the cells: they are
 //! /host/dev               devices of the host                 │ chrooted into /cell and
 //! /facts/<slot>/, /mask   what lies over parts of /proc, and  │ see none of these
 //!                         the same folder read-only           │

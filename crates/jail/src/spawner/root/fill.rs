@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::CWD;
@@ -30,7 +30,7 @@ pub fn fill(
     links: &[(PathBuf, PathBuf)],
     last: &[Link],
 ) -> io::Result<Filled> {
-    for folder in ["host/empty", "host/dev", "mask", "facts", "cell"] {
+    for folder in ["host/cell-empty", "host/dev", "mask", "facts", "cell"] {
         fs::create_dir_all(folder)?;
     }
     for folder in ["etc/fonts", "dev", "proc", "tmp", "workspace", "opt"] {
@@ -54,6 +54,10 @@ pub fn fill(
                 let name = format!("t{}", trees.len());
                 let folder = Path::new("host").join(&name);
                 fs::create_dir(&folder)?;
+                let empty = Path::new("host").join(empty_layer(&name));
+                fs::create_dir(&empty)?;
+                let mode = rustix::fs::fstat(&tree)?.st_mode & 0o777;
+                fs::set_permissions(&empty, fs::Permissions::from_mode(mode))?;
                 let target = Path::new("/cell").join(relative(&path));
                 trees.push(Shown { name, target });
                 folder
@@ -95,6 +99,11 @@ pub fn fill(
         mounts,
         engine,
     })
+}
+
+/// The empty folder that lies over the folder `name` in its overlay.
+pub fn empty_layer(name: &str) -> String {
+    format!("{name}-empty")
 }
 
 pub fn attach(tree: &OwnedFd, target: &Path) -> io::Result<()> {

@@ -81,9 +81,11 @@ impl Root {
 
 /// Lays an overlay over a folder of the working directory, on `target`.
 ///
-/// The empty layer is the first, because the kernel asks that one how large and how full its file system is.
+/// The empty layer is the first, because the kernel asks that one how large and how full its file system is. It also
+/// asks it who may do what with the folder at the top: each tree has an empty one of its own, with the tree's mode.
 pub fn lay_overlay(name: &str, target: &Path) -> io::Result<()> {
     let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
-    let options = CString::new(format!("lowerdir=empty:{name},userxattr"))?;
+    let empty = fill::empty_layer(name);
+    let options = CString::new(format!("lowerdir={empty}:{name},userxattr"))?;
     Ok(mount("overlay", target, "overlay", flags, &*options)?)
 }
