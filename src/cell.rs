@@ -23,8 +23,8 @@ pub use changes::{ChangedContent, ChangedFile, Changes, Version, WantedChanges, 
 pub use error::CellError;
 pub use isolation::{Isolation, Level, OF_ROOT, Requirement, WallReport};
 pub use jail::{JailProvider, Trust, Warming};
-pub use launch::{Launch, Loopback, Prestart, Share};
+pub use launch::{Ahead, Launch, Loopback, Prestart, Share};
 pub use provider::{Boxed, Cell, Event, Provider, Start};
 pub use streams::{Channel, Streams};
 pub use terminal::TerminalEnd;
-pub use workspace::{Carried, PlaceError, Workspace, replace_file};
+pub use workspace::{Carried, Pending, PlaceError, Workspace, replace_file};

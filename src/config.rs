@@ -13,6 +13,9 @@
 //! [packages]                         # docs/packages.md has all of it
 //! pypi = "https://mirror.example.com/simple"
 //!
+//! [warm]                             # modules that sandboxes wait with from the start; docs/packages.md
+//! packages = ["numpy"]
+//!
 //! [limits]                           # what a program gets, and the most that a call may ask for
 //! default = { memory = "1g" }
 //! max = { memory = "8g", timeout = "1h", cpus = 4, processes = 512 }
@@ -106,6 +109,8 @@ pub struct Config {
     pub packages: Packages,
     pub limits: OwnerLimits,
     pub records: Records,
+    /// Modules that sandboxes wait with from the start.
+    pub warm: Vec<String>,
 }
 
 /// Why a request asks for more than the configuration allows.
@@ -146,6 +151,7 @@ impl Default for Config {
             packages: Packages::default(),
             limits: OwnerLimits::default(),
             records: Records::default(),
+            warm: Vec::new(),
         }
     }
 }
@@ -172,6 +178,7 @@ impl Config {
             packages: file.packages.check()?,
             limits: file.limits.check()?,
             records: file.records.check()?,
+            warm: file.warm.check()?,
             ..Self::default()
         };
         if let Some(allow) = &file.network.allow {

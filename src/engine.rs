@@ -7,18 +7,20 @@ mod run;
 mod session;
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
 use crate::caller::Caller;
-use crate::cell::{JailProvider, Provider, Warming};
+use crate::cell::{JailProvider, Provider, Requirement, Warming};
 use crate::compile::Builder;
 use crate::config::{Config, ConfigError, Stamp};
 use crate::language::{Definition, Registry, Runtime, Surroundings, Tiers};
 use crate::packages::{Packages, Settings};
 use crate::plan::{Defaults, RunPlan};
 use crate::request::{Network, RunRequest};
+use crate::run::Surface;
 use crate::upstream::{Functions, ServerStderr, UpstreamServers};
 
 pub use crate::cell::Trust;
@@ -214,8 +216,47 @@ impl Engine {
     }
 
     /// Has sandboxes pre-started for programs like this one.
-    pub fn prestart(&self, plan: &RunPlan, caller: &Caller) -> Result<(), StartError> {
-        Ok(self.provider.prestart(&plan.launch, caller)?)
+    pub fn prestart(
+        &self,
+        plan: &RunPlan,
+        requirement: Requirement,
+        caller: &Caller,
+    ) -> Result<(), StartError> {
+        Ok(self.provider.prestart(&plan.launch, requirement, caller)?)
+    }
+
+    /// Programs that import each of the modules which the owner wants sandboxes to wait with.
+    pub fn warm_imports(&self) -> Vec<RunRequest> {
+        let named = self.config().map(|config| config.warm.as_slice());
+        let named = named.unwrap_or_default().iter();
+        let listed = self.registry.list().into_iter();
+        let language = listed
+            .filter_map(|listed| listed.definition.ok())
+            .find(|it| {
+                let packages = it.packages.as_ref();
+                packages.is_some_and(|how| !how.ahead.is_empty())
+            });
+        let request = |name: &String| {
+            let request = RunRequest::new(format!("import {name}\n")).ok()?;
+            Some(request.language(language?.id.as_str()))
+        };
+        named.filter_map(request).collect()
+    }
+
+    /// Installs the packages of a plan and has sandboxes wait with what it imports.
+    pub async fn prestart_with_packages(
+        &self,
+        plan: &RunPlan,
+        requirement: Requirement,
+        caller: &Caller,
+    ) -> Result<(), StartError> {
+        let surface = Surface::silent(requirement);
+        let never = std::pin::pin!(std::future::pending());
+        if let ControlFlow::Continue(furnished) = self.furnish(plan, &surface, never).await? {
+            self.provider
+                .prestart(&furnished.launch, requirement, caller)?;
+        }
+        Ok(())
     }
 
     /// Leaves with the process: waits for what runs in cells, and leaves the rest to the kernel

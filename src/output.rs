@@ -181,6 +181,7 @@ impl RunOutput {
                 name: plan.runtime.command.clone(),
                 version: None,
                 path: plan.runtime.path.display().to_string(),
+                start: None,
             }),
             compile: None,
             packages: None,

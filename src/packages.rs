@@ -35,7 +35,7 @@ use jail::Tree;
 use tokio::sync::{Semaphore, mpsc};
 
 pub use self::error::{PackageError, Refused};
-pub use self::python::awaits_at_top;
+pub use self::python::{awaits_at_top, leading_imports};
 pub use self::requirement::{BadRequirement, Requirement};
 pub use self::settings::Settings;
 pub use self::store::{IN_CELL, Set, Store};

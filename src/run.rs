@@ -49,6 +49,8 @@ pub struct Ended {
     pub duration: Duration,
     pub spent: Spent,
     pub isolation: Isolation,
+    /// Whether it found its runtime started.
+    pub was_waiting: bool,
     /// The files that the launch wanted back.
     pub collected: Vec<InputFile>,
     /// The files with what it shows, if they could be read.
@@ -129,7 +131,7 @@ pub async fn watch(
     let terminal = streams.terminal;
     let stdout = match &terminal {
         Some(terminal) => Reader::Terminal(terminal.clone()),
-        None => Reader::Pipe(streams.stdout),
+        None => Reader::new(streams.stdout, streams.pending),
     };
     let stderr = Reader::Pipe(streams.stderr);
     let mut output = Output::read(stdout, stderr, launch, surface.events);
@@ -205,6 +207,7 @@ pub async fn watch(
         duration,
         spent,
         isolation: cell.isolation().clone(),
+        was_waiting: cell.was_waiting(),
         collected,
         shown,
         exported,

@@ -139,9 +139,30 @@ impl Service {
             let plans = tokio::task::spawn_blocking(move || planner.engine().warm_plans()).await;
             for plan in plans.into_iter().flatten() {
                 // A run that finds no pre-started sandbox gets one of its own.
-                let _ = this.engine().prestart(&plan, &caller);
+                let _ = this
+                    .engine()
+                    .prestart(&plan, this.settings.requirement, &caller);
             }
+            this.warm_packages(&caller).await;
         });
+    }
+
+    /// Has sandboxes wait with the packages that the owner names, one after the other.
+    async fn warm_packages(self: &Arc<Self>, caller: &Caller) {
+        for request in self.engine().warm_imports() {
+            let planner = self.clone();
+            let plan = tokio::task::spawn_blocking(move || planner.prepare(request)).await;
+            let Ok(Ok(plan)) = plan else {
+                continue;
+            };
+            let requirement = self.settings.requirement;
+            let warmed = self
+                .engine()
+                .prestart_with_packages(&plan, requirement, caller);
+            if let Err(error) = warmed.await {
+                tracing::warn!(%error, "cannot warm packages");
+            }
+        }
     }
 
     /// The upstream servers, if there are some. Starts none of them; may read files.

@@ -3,6 +3,7 @@
 //! Owns the [`Host`], one [`Jail`] for each view that cells have been shown, and the warm pools. What a program is, or who wants it, is
 //! not known here.
 
+mod ahead;
 mod branches;
 mod prestarted;
 mod running;
@@ -13,15 +14,17 @@ use std::fs::File;
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use jail::{Host, Jail, JailError, Policy, View, Zygote};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use super::pool::{Budget, Pool, Size, Taken};
-use super::{Boxed, Cell, CellError, Launch, Prestart, Provider, Start};
+use super::{Boxed, Cell, CellError, Launch, Prestart, Provider, Requirement, Start};
 use crate::caller::Caller;
+use ahead::{AheadMaker, AheadPools};
 use prestarted::ZygoteMaker;
-use running::JailCell;
+use running::{Guard, JailCell};
 use setup::{AsyncCell, Program};
 
 /// What the callers of a server may know of each other.
@@ -51,10 +54,14 @@ pub struct JailProvider {
     jails: Mutex<HashMap<View, Arc<Jail>>>,
     warming: Option<Warming>,
     pools: Mutex<HashMap<PoolKey, Vec<ZygotePool>>>,
+    aheads: AheadPools,
     budget: OnceLock<Arc<Budget>>,
     /// The zygotes' library as a memfd, if it could be made.
     library: OnceLock<Option<Arc<OwnedFd>>>,
 }
+
+/// After how long a runtime that nobody used has no sandboxes waiting.
+const FORGET: Duration = Duration::from_secs(30);
 
 /// What the sandboxes of some pools have in common. Each has a zygote of its own, which is long: it takes less to compare a few than to hash one.
 type PoolKey = (View, Option<Caller>);
@@ -135,14 +142,15 @@ impl JailProvider {
         let size = Size {
             ready: warming.size,
             own_memory: zygote.fresh.then_some(prestart.weight),
+            forget: FORGET,
         };
         let maker = ZygoteMaker {
             jail: Arc::new(Jail::of_zygote(host, view, zygote.clone(), library.clone())),
             policy: prestarted_policy(prestart),
             has_input,
+            gathers: zygote.gathers,
         };
-        let budget = self.budget.get_or_init(|| Arc::new(Budget::of_host()));
-        let pool = Pool::new(maker, budget.clone(), size);
+        let pool = Pool::new(maker, self.budget(), size);
         pools.push((zygote, pool.clone()));
         Ok(Some(pool))
     }
@@ -155,12 +163,25 @@ impl JailProvider {
             cgroups: host.cgroups(),
         };
         let pool = self.pool(start.launch, start.has_input, start.caller)?;
+        let maker = match &pool {
+            Some(pool) => self.ahead_maker(pool, start.launch, start.requirement)?,
+            None => None,
+        };
+        let ahead = maker.map(|maker| self.aheads.take(maker, self.budget()));
+        let (waiting, refills) = ahead.unwrap_or_default();
+        if let Some(waiting) = waiting
+            && let Some(started) = waiting.start(&program).await?
+        {
+            tracing::debug!(from = "imports done", "sandbox started");
+            return Ok(JailCell::new(started, refills, true));
+        }
         let (taken, refill) = pool.and_then(|pool| pool.take()).unzip();
         let from = match &taken {
             Some(Taken::Ready(_)) => "the warm pool",
             Some(Taken::OnDemand(_)) => "a zygote",
             None => "nothing",
         };
+        let is_warm = taken.is_some();
         let started = match taken {
             Some(Taken::Ready(ready)) => program.start_in(*ready).await?,
             Some(Taken::OnDemand(pool)) => {
@@ -176,6 +197,7 @@ impl JailProvider {
             }
             None => None,
         };
+        let is_warm = is_warm && started.is_some();
         let started = match started {
             Some(started) => started,
             None => {
@@ -186,7 +208,34 @@ impl JailProvider {
             }
         };
         tracing::debug!(from, "sandbox started");
-        Ok(JailCell::new(started, refill))
+        let refill = refill.map(|it| Box::new(it) as Guard);
+        let refills = refills.into_iter().chain(refill).collect();
+        Ok(JailCell::new(started, refills, is_warm))
+    }
+
+    /// Who makes sandboxes that have done the imports which the program begins with.
+    fn ahead_maker(
+        &self,
+        pool: &Arc<Pool<ZygoteMaker>>,
+        launch: &Launch,
+        requirement: Requirement,
+    ) -> Result<Option<AheadMaker>, JailError> {
+        let prestart = launch.prestart.as_ref();
+        let Some((prestart, ahead)) = prestart.and_then(|it| Some((it, it.ahead.as_ref()?))) else {
+            return Ok(None);
+        };
+        Ok(Some(AheadMaker {
+            zygote: pool.clone(),
+            host: self.host()?,
+            ahead: ahead.clone(),
+            requirement,
+            launch: Launch::new(Vec::new()).limits(prestart.limits.clone()),
+        }))
+    }
+
+    fn budget(&self) -> Arc<Budget> {
+        let budget = self.budget.get_or_init(|| Arc::new(Budget::of_host()));
+        budget.clone()
     }
 }
 
@@ -198,9 +247,17 @@ impl Provider for JailProvider {
         })
     }
 
-    fn prestart(&self, launch: &Launch, caller: &Caller) -> Result<(), CellError> {
+    fn prestart(
+        &self,
+        launch: &Launch,
+        requirement: Requirement,
+        caller: &Caller,
+    ) -> Result<(), CellError> {
         if let Some(pool) = self.pool(launch, false, caller)? {
-            pool.keep();
+            match self.ahead_maker(&pool, launch, requirement)? {
+                Some(maker) => self.aheads.keep(maker, self.budget()),
+                None => pool.keep(),
+            }
         }
         Ok(())
     }

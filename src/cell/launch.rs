@@ -73,6 +73,19 @@ pub struct Prestart {
     pub listens: bool,
     /// Code that the runtime runs before the program.
     pub prelude: String,
+    /// What it could have done before the program came, if the program begins with it.
+    pub ahead: Option<Ahead>,
+}
+
+/// The imports that a program begins with, done in a sandbox that waits for it: all of its walls stand, and it has one program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ahead {
+    /// The set of packages that they are of.
+    pub packages: String,
+    pub imports: Vec<String>,
+    /// Code that does them and waits for more code, which is what is left of the prelude.
+    pub code: String,
+    pub rest: String,
 }
 
 /// A port of the cell's own loopback, and who answers there.

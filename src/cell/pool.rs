@@ -41,9 +41,6 @@ pub trait Maker: Send + Sync + 'static {
 
 /// How far a pool grows when it is found empty.
 const MOST: usize = 16;
-/// How often a pool is looked at: one that was not used since then goes back to its
-/// size, or altogether.
-const FORGET: Duration = Duration::from_secs(30);
 /// A runtime takes long to start, so it does so when the run that took the last has had time to end.
 const BEHIND: Duration = Duration::from_millis(10);
 
@@ -86,17 +83,19 @@ pub struct Size {
     pub ready: usize,
     /// MiB that one takes up, if each starts a runtime of its own.
     pub own_memory: Option<u32>,
+    /// How often it is looked at: one that was not used since then goes back to its size, or altogether.
+    pub forget: Duration,
 }
 
 pub struct Pool<M: Maker> {
     pub maker: Arc<M>,
     budget: Arc<Budget>,
     size: Size,
-    state: Mutex<State<M::Made>>,
+    state: Mutex<State<M>>,
 }
 
-struct State<T> {
-    ready: VecDeque<(T, Share)>,
+struct State<M: Maker> {
+    ready: VecDeque<(M::Made, Share)>,
     wanted: usize,
     filling: bool,
     /// Runs that wait for a sandbox made on demand. They have precedence.
@@ -109,6 +108,18 @@ struct State<T> {
     /// Stays when it is not used.
     kept: bool,
     backoff: Backoff,
+}
+
+impl<M: Maker> State<M> {
+    /// The first that still waits.
+    fn pop(&mut self) -> Option<M::Made> {
+        loop {
+            let (mut made, _) = self.ready.pop_front()?;
+            if M::still_waits(&mut made) {
+                return Some(made);
+            }
+        }
+    }
 }
 
 impl<M: Maker> Pool<M> {
@@ -143,12 +154,7 @@ impl<M: Maker> Pool<M> {
         }
         state.used = true;
         let is_started = self.maker.is_started();
-        let mut ready = state.ready.pop_front();
-        while let Some((made, _)) = &mut ready
-            && !M::still_waits(made)
-        {
-            ready = state.ready.pop_front();
-        }
+        let ready = state.pop();
         if ready.is_none() && is_started {
             state.wanted = (state.wanted * 2).min(MOST);
             state.short = true;
@@ -156,7 +162,7 @@ impl<M: Maker> Pool<M> {
         let is_low = state.ready.len() * 2 < state.wanted;
         drop(state);
         let taken = match ready {
-            Some((ready, _)) => Taken::Ready(Box::new(ready)),
+            Some(ready) => Taken::Ready(Box::new(ready)),
             None if is_started && self.size.own_memory.is_none() => {
                 Taken::OnDemand(OnDemand::new(self))
             }
@@ -170,6 +176,18 @@ impl<M: Maker> Pool<M> {
             self.fill();
         }
         Some((taken, Refill(self.clone())))
+    }
+
+    /// A sandbox that is ready, if there is one. Nothing else happens.
+    pub fn take_ready(&self) -> Option<M::Made> {
+        let mut state = self.lock();
+        state.used = true;
+        state.pop()
+    }
+
+    /// Has it filled when this is dropped.
+    pub fn refill_later(self: &Arc<Self>) -> Refill<M> {
+        Refill(self.clone())
     }
 
     /// Fills it and keeps it when it is not used.
@@ -258,15 +276,15 @@ impl<M: Maker> Pool<M> {
         used
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<M::Made>> {
+    fn lock(&self) -> MutexGuard<'_, State<M>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Looks at a pool now and then until there is nothing to forget.
 async fn tend<M: Maker>(pool: std::sync::Weak<Pool<M>>) {
-    loop {
-        sleep(FORGET).await;
+    while let Some(forget) = pool.upgrade().map(|pool| pool.size.forget) {
+        sleep(forget).await;
         if !pool.upgrade().is_some_and(|pool| pool.shrink()) {
             return;
         }

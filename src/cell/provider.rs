@@ -30,7 +30,12 @@ pub trait Provider: Send + Sync {
     fn start<'a>(&'a self, start: Start<'a>) -> Boxed<'a, Result<Box<dyn Cell>, CellError>>;
 
     /// Has sandboxes pre-started for launches like this one by this caller, if any can be. Returns at once.
-    fn prestart(&self, launch: &Launch, caller: &Caller) -> Result<(), CellError>;
+    fn prestart(
+        &self,
+        launch: &Launch,
+        requirement: Requirement,
+        caller: &Caller,
+    ) -> Result<(), CellError>;
 
     /// Does beforehand what all cells with this view need. Blocks.
     fn prepare(&self, view: &View) -> Result<(), CellError>;
@@ -124,6 +129,11 @@ pub trait Cell: Send + Sync {
 
     /// Which walls stand around it.
     fn isolation(&self) -> &Isolation;
+
+    /// Whether the program found its runtime started.
+    fn was_waiting(&self) -> bool {
+        false
+    }
 
     /// Whether a program that copies itself can be kept in several states: what follows.
     fn has_branches(&self) -> bool {

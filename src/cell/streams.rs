@@ -3,15 +3,18 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
+use rustix::io::ioctl_fionread;
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::net::unix::pipe;
 
-use super::TerminalEnd;
+use super::{Pending, TerminalEnd};
 
 pub struct Streams {
     pub stdin: Option<pipe::Sender>,
     pub stdout: pipe::Receiver,
     pub stderr: pipe::Receiver,
+    /// What of the standard output is not yet in the pipe.
+    pub pending: Option<Pending>,
     /// In place of the first two, and perhaps of the third, for a program that is started at a terminal.
     pub terminal: Option<TerminalEnd>,
 }
@@ -32,9 +35,19 @@ impl Streams {
             stdin: feeding.map(pipe::Sender::from_owned_fd).transpose()?,
             stdout: pipe::Receiver::from_owned_fd(stdout)?,
             stderr: pipe::Receiver::from_owned_fd(stderr)?,
+            pending: None,
             terminal: None,
         };
         Ok((ours, [stdin, stdout_theirs, stderr_theirs]))
+    }
+}
+
+impl Streams {
+    /// Whether the program has printed nothing yet.
+    pub fn are_silent(&self) -> bool {
+        let is_empty = |pipe: &pipe::Receiver| ioctl_fionread(pipe).is_ok_and(|bytes| bytes == 0);
+        let has_pending = self.pending.as_ref().is_some_and(Pending::has_more);
+        is_empty(&self.stdout) && is_empty(&self.stderr) && !has_pending
     }
 }
 

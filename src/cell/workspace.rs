@@ -9,6 +9,7 @@ mod carry;
 mod collect;
 mod fifo;
 mod handle;
+mod pending;
 mod place;
 mod stash;
 
@@ -24,6 +25,7 @@ pub use carry::Carried;
 pub use collect::{collect, collect_few, export};
 pub use fifo::make_channel;
 pub use handle::Workspace;
+pub use pending::Pending;
 use place::FileIds;
 pub use place::{PlaceError, place};
 pub use stash::{Stash, copy_files, remove_files, swap_files};

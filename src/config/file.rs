@@ -20,6 +20,13 @@ pub struct File {
     pub packages: PackagesTable,
     pub limits: LimitsTable,
     pub records: RecordsTable,
+    pub warm: WarmTable,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct WarmTable {
+    pub packages: Vec<Spanned<String>>,
 }
 
 #[derive(Default, Deserialize)]

@@ -11,6 +11,7 @@ use toml::Spanned;
 use super::error::{Mistake, checked};
 use super::file::{
     Amount, LimitTable, LimitsTable, MountTable, PackagesTable, RecordsTable, SecretTable,
+    WarmTable,
 };
 use crate::request::{
     AskedLimits, OwnerLimits, Pattern, RequestError, check_mount, check_variable, parse_count,
@@ -74,6 +75,24 @@ impl RecordsTable {
             },
             bytes: size.transpose()?.unwrap_or(usual.bytes),
         })
+    }
+}
+
+impl WarmTable {
+    pub fn check(self) -> Result<Vec<String>, Mistake> {
+        let is_name = |name: &str| {
+            let begins = |part: &str| !part.starts_with(|c: char| c.is_ascii_digit());
+            let is_word = |part: &str| part.chars().all(|c| c.is_alphanumeric() || c == '_');
+            name.split('.')
+                .all(|part| !part.is_empty() && begins(part) && is_word(part))
+        };
+        match self.packages.iter().find(|it| !is_name(it.get_ref())) {
+            Some(wrong) => Err(Mistake::at(
+                wrong,
+                "the name of a module was expected, such as \"numpy\" or \"matplotlib.pyplot\"",
+            )),
+            None => Ok(self.packages.into_iter().map(Spanned::into_inner).collect()),
+        }
     }
 }
 

@@ -29,6 +29,8 @@ pub struct RunResult {
     pub duration: Duration,
     pub spent: Spent,
     pub isolation: Isolation,
+    /// Whether it found its runtime started.
+    pub was_waiting: bool,
     /// What it asked of its network, if it had one.
     pub network: Option<egress::Report>,
     /// Which tools of upstream servers it called.
@@ -56,6 +58,7 @@ impl RunResult {
             duration: ended.duration,
             spent: ended.spent,
             isolation: ended.isolation,
+            was_waiting: ended.was_waiting,
             network: None,
             calls: Calls::default(),
             compiled: None,

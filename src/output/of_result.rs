@@ -36,7 +36,8 @@ impl RunOutput {
         };
         let mut displays = result.shown.displays;
         displays.extend(pictures.into_iter().filter_map(Displayed::printed));
-        let output = Self {
+        let start = if result.was_waiting { "warm" } else { "cold" };
+        let mut output = Self {
             exit_code: verdict.exit_code,
             signal: verdict.signal,
             stdout,
@@ -72,6 +73,9 @@ impl RunOutput {
             isolation: Some(result.isolation),
             ..Self::empty(verdict.status, Some(plan))
         };
+        if let Some(runtime) = &mut output.runtime {
+            runtime.start = Some(start);
+        }
         let hint = verdict.hint;
         Unworded { output, hint }
     }

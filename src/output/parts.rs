@@ -94,6 +94,9 @@ pub struct RuntimeOutput {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     pub path: String,
+    /// Whether it was started before the program came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, Serialize)]

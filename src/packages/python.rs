@@ -114,6 +114,37 @@ pub fn imports(code: &str) -> Vec<Import> {
     found.into_iter().map(settle).collect()
 }
 
+/// The imports that a program begins with, as statements: what runs before anything else of it does, whatever that is.
+pub fn leading_imports(code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (at, statement) in statements(code).into_iter().enumerate() {
+        match statement.tokens.as_slice() {
+            // What the file is about.
+            [Token::Text(_)] if at == 0 => {}
+            [Token::Name("from"), Token::Name("__future__"), ..] => {}
+            tokens @ [Token::Name("import" | "from"), ..] if statement.indent == 0 => {
+                let imports = of_statement(tokens);
+                if imports.is_empty() {
+                    break;
+                }
+                found.extend(imports.into_iter().map(as_statement));
+            }
+            _ => break,
+        }
+    }
+    found
+}
+
+fn as_statement(import: Import) -> String {
+    let prefix = format!("{}.", import.module);
+    let names = import.also.iter().filter_map(|it| it.strip_prefix(&prefix));
+    let names: Vec<&str> = names.collect();
+    match names.as_slice() {
+        [] => format!("import {}", import.module),
+        names => format!("from {} import {}", import.module, names.join(", ")),
+    }
+}
+
 /// Whether a program awaits outside of any function, as notebooks let it.
 pub fn awaits_at_top(code: &str) -> bool {
     let mut functions: Vec<usize> = Vec::new();

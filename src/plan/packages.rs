@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::{Build, RunPlan, build};
-use crate::cell::Launch;
-use crate::packages::{IN_CELL, PackagePlan, Set};
+use crate::cell::{Ahead, Launch};
+use crate::language::Packages;
+use crate::packages::{IN_CELL, PackagePlan, Set, leading_imports};
 use crate::request::{FileSource, InputFile};
 
 impl RunPlan {
@@ -35,6 +36,10 @@ impl RunPlan {
             };
             let links: Vec<InputFile> = links.filter(is_free).collect();
             if let Some(prestart) = &mut launch.prestart {
+                // One that looks closely at its runtime is not to see what was done when.
+                if !prestart.zygote.leave.is_empty() {
+                    prestart.ahead = self.ahead(how, set, &prestart.prelude, fill);
+                }
                 prestart.prelude = format!("{}\n{}", fill(&how.prelude), prestart.prelude);
             }
             add_variables(&mut launch.env, variables);
@@ -55,6 +60,31 @@ impl RunPlan {
         let own = InputFile::from_bytes(self.source.clone(), []);
         build.more_files = links.filter(|link| !own.is_in_the_way_of(link)).collect();
         (launch, Some(build))
+    }
+}
+
+impl RunPlan {
+    /// The imports that this program begins with. One that has files beside it may mean those.
+    fn ahead(
+        &self,
+        how: &Packages,
+        set: &Set,
+        rest: &str,
+        fill: impl Fn(&str) -> String,
+    ) -> Option<Ahead> {
+        let is_ours = |file: &InputFile| file.path.as_str().starts_with(".home/");
+        let is_alone = self.launch.files.iter().skip(1).all(is_ours);
+        if how.ahead.is_empty() || self.session.is_some() || !is_alone {
+            return None;
+        }
+        let imports = leading_imports(std::str::from_utf8(self.code()).ok()?);
+        let code = format!("{}\n{}", fill(&how.prelude), fill(&how.ahead));
+        (!imports.is_empty()).then(|| Ahead {
+            packages: set.tree.clone(),
+            code: code.replace("{imports}", &imports.join("\n")),
+            imports,
+            rest: rest.to_owned(),
+        })
     }
 }
 

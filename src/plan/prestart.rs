@@ -60,6 +60,7 @@ impl Program<'_> {
             zygote: Zygote {
                 fresh: warm.fresh,
                 has_input: false,
+                gathers: warm.gathers,
                 first: warm.first(&code).to_owned(),
                 argv: self.argv.iter().map(Into::into).collect(),
                 env: launch.env.iter().map(variable).collect(),
@@ -72,6 +73,7 @@ impl Program<'_> {
             weight: warm.weight,
             listens,
             prelude: String::new(),
+            ahead: None,
         })
     }
 

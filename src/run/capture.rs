@@ -4,13 +4,15 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::sync::{Notify, mpsc};
+use tokio::time::timeout;
 
 use super::picture::{Found, end_of_rest, find_pictures, readable};
-use crate::cell::TerminalEnd;
+use crate::cell::{Pending, TerminalEnd};
 use crate::secret::Redactor;
 
 /// How much of a stream is kept in memory: the first three quarters of it from
@@ -177,14 +179,28 @@ pub struct Reading {
 /// Where output comes from.
 pub enum Reader {
     Pipe(pipe::Receiver),
+    /// With what the runtime has not yet written there, and how much of the stream was read.
+    Gathered(pipe::Receiver, Option<Pending>, u64),
     Terminal(TerminalEnd),
 }
 
 impl Reader {
+    pub fn new(pipe: pipe::Receiver, pending: Option<Pending>) -> Self {
+        match pending {
+            Some(_) => Self::Gathered(pipe, pending, 0),
+            None => Self::Pipe(pipe),
+        }
+    }
+
     /// Reads what there is to the end of an empty buffer.
     async fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
         match self {
             Self::Pipe(pipe) => pipe.read_buf(buffer).await,
+            Self::Gathered(pipe, pending, read) => {
+                let found = read_gathered(pipe, pending, *read, buffer).await?;
+                *read += found as u64;
+                Ok(found)
+            }
             Self::Terminal(terminal) => {
                 buffer.resize(1 << 16, 0);
                 let read = terminal.read(buffer).await;
@@ -192,6 +208,40 @@ impl Reader {
                 read
             }
         }
+    }
+}
+
+/// How long a program is quiet before what waits is taken.
+const QUIET: Duration = Duration::from_millis(40);
+
+async fn read_gathered(
+    pipe: &mut pipe::Receiver,
+    waiting: &mut Option<Pending>,
+    read: u64,
+    buffer: &mut Vec<u8>,
+) -> io::Result<usize> {
+    loop {
+        let Some(pending) = &*waiting else {
+            return pipe.read_buf(buffer).await;
+        };
+        let found = match timeout(QUIET, pipe.read_buf(buffer)).await {
+            // What is left comes once, and then the end again.
+            Ok(Ok(0)) => {
+                let rest = pending.rest(read);
+                *waiting = None;
+                rest
+            }
+            Ok(found) => return found,
+            Err(_) => {
+                let is_silent = || rustix::io::ioctl_fionread(&*pipe).is_ok_and(|bytes| bytes == 0);
+                match pending.take(is_silent) {
+                    Some(found) => found,
+                    None => continue,
+                }
+            }
+        };
+        buffer.extend_from_slice(&found);
+        return Ok(found.len());
     }
 }
 

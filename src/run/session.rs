@@ -217,6 +217,7 @@ impl Session {
             duration,
             spent,
             isolation: self.cell.isolation().clone(),
+            was_waiting: true,
             collected: Vec::new(),
             exported: 0,
             shown: fetch_shown(&*self.cell, self.shown.as_ref()).await,

@@ -3,6 +3,7 @@
 //! The registry is the test's own, on loopback, so that what it is asked can be counted; `real`
 //! has the real one, and `hostile` what a registry or a package may try.
 
+mod ahead;
 mod go;
 mod hostile;
 mod kept;

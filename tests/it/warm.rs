@@ -4,6 +4,7 @@
 //! All of this must hold for cold cells too, and does not ask which it got.
 
 mod bounds;
+mod gathered;
 mod liar;
 
 use std::collections::HashSet;

@@ -13,7 +13,7 @@ use std::process::{Command, ExitCode, Stdio};
 use hotcell::caller::Caller;
 use hotcell::cell::{
     Boxed, Cell, CellError, Changes, Channel, Event, Exit, Isolation, Launch, Level, Provider,
-    Start, Streams, Usage, View, WantedChanges, Workspace, changes,
+    Requirement, Start, Streams, Usage, View, WantedChanges, Workspace, changes,
 };
 use hotcell::engine::Engine;
 use hotcell::language::Surroundings;
@@ -38,7 +38,7 @@ impl Provider for NoWalls {
         })
     }
 
-    fn prestart(&self, _: &Launch, _: &Caller) -> Result<(), CellError> {
+    fn prestart(&self, _: &Launch, _: Requirement, _: &Caller) -> Result<(), CellError> {
         Ok(())
     }
 

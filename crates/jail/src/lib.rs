@@ -19,6 +19,7 @@ mod host;
 pub mod init;
 mod jail;
 mod lease;
+pub mod output;
 mod policy;
 pub mod prestart;
 mod proc_usage;

@@ -63,6 +63,8 @@ pub struct Zygote {
     /// Whether its cells' standard input is a pipe, and not empty: runtimes look at
     /// what it is when they start.
     pub has_input: bool,
+    /// Whether what its programs print is gathered: [`output`](crate::output).
+    pub gathers: bool,
     /// What the runtime is given when it reads of the program's file before it is ready, if
     /// it does: it waits when it reads on, and must not care for these bytes.
     pub first: String,

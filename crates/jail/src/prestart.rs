@@ -147,6 +147,7 @@ mod tests {
         let zygote = Zygote {
             fresh: true,
             has_input: false,
+            gathers: true,
             first: "#".to_owned(),
             argv: vec!["/usr/bin/python3".into(), "main.py".into()],
             env: vec!["HOME=/".into()],

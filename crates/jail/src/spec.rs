@@ -173,6 +173,7 @@ fields!(Mount { host, cell, access });
 fields!(Zygote {
     fresh,
     has_input,
+    gathers,
     first,
     argv,
     env,

@@ -5,13 +5,14 @@
 
 mod copy;
 mod kept;
+mod streams;
 
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
 use std::io;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use jail::prestart::Hooks;
 
@@ -284,9 +285,13 @@ impl Gil {
 /// What each clone runs before its program: a code object that is never given back.
 static FORK_CODE: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
+/// Whether what a clone prints is gathered.
+static GATHERS: AtomicBool = AtomicBool::new(false);
+
 /// What the runtime does in a clone, where `fork` is run. From here on the runtime itself may
 /// do nothing more but be cloned.
-pub fn hooks(gil: &Gil, fork: &str) -> io::Result<Hooks> {
+pub fn hooks(gil: &Gil, fork: &str, gathers: bool) -> io::Result<Hooks> {
+    GATHERS.store(gathers, Ordering::Relaxed);
     FORK_CODE.store(gil.compile(fork)?.as_ptr(), Ordering::Relaxed);
     // Once for all clones.
     gil.before_fork();
@@ -295,6 +300,9 @@ pub fn hooks(gil: &Gil, fork: &str) -> io::Result<Hooks> {
             // SAFETY: the jail calls it in a clone of this thread, which holds the lock.
             let gil = unsafe { held() }?;
             gil.after_fork();
+            if GATHERS.load(Ordering::Relaxed) {
+                crate::output::gather()?;
+            }
             match NonNull::new(FORK_CODE.load(Ordering::Relaxed)) {
                 Some(code) => gil.run_code(&Object(code), prestarted),
                 None => Ok(()),

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use jail::sys;
 
+use crate::output;
 use crate::script_read;
 use crate::stop::{self, StopAt};
 use crate::symbols::find_next;
@@ -69,6 +70,63 @@ interpose!(read(fd: c_int, buffer: *mut c_void, size: usize) -> isize, {
         return length as isize;
     }
 });
+
+// What was printed before goes first.
+interpose!(write(fd: c_int, bytes: *const c_void, size: usize) -> isize, {
+    output::before_write(fd);
+});
+interpose!(dup2(from: c_int, to: c_int) -> c_int, {
+    output::stop_gathering(to);
+});
+interpose!(dup3(from: c_int, to: c_int, flags: c_int) -> c_int, {
+    output::stop_gathering(to);
+});
+interpose!(close(fd: c_int) -> c_int, {
+    output::stop_gathering(fd);
+});
+interpose!(system(command: *const c_char) -> c_int, {
+    output::write_first();
+});
+interpose!(execv(path: *const c_char, argv: *const c_void) -> c_int, {
+    output::write_first();
+});
+interpose!(execve(path: *const c_char, argv: *const c_void, env: *const c_void) -> c_int, {
+    output::write_first();
+});
+interpose!(posix_spawn(pid: *mut c_int, path: *const c_char, actions: *const c_void, attributes: *const c_void, argv: *const c_void, env: *const c_void) -> c_int, {
+    output::write_first();
+});
+interpose!(posix_spawnp(pid: *mut c_int, path: *const c_char, actions: *const c_void, attributes: *const c_void, argv: *const c_void, env: *const c_void) -> c_int, {
+    output::write_first();
+});
+
+/// Whoever calls it returns twice from the same place, so it is jumped to and not called.
+///
+/// # Safety
+/// As for libc's own.
+#[cfg(not(test))]
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vfork() -> c_int {
+    #[cfg(target_arch = "x86_64")]
+    core::arch::naked_asm!("sub rsp, 8", "call {first}", "add rsp, 8", "jmp rax", first = sym before_vfork);
+    #[cfg(target_arch = "aarch64")]
+    core::arch::naked_asm!(
+        "stp x29, x30, [sp, #-16]!",
+        "bl {first}",
+        "ldp x29, x30, [sp], #16",
+        "br x0",
+        first = sym before_vfork
+    );
+}
+
+/// What was printed before goes first. The address of libc's own.
+#[cfg(not(test))]
+extern "C" fn before_vfork() -> *mut c_void {
+    static NEXT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+    output::write_first();
+    next(c"vfork", &NEXT)
+}
 
 /// libc's own function of this name, looked up once.
 fn next(name: &CStr, known: &AtomicPtr<c_void>) -> *mut c_void {

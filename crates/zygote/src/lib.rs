@@ -13,6 +13,7 @@ mod environment;
 mod exit;
 mod heap;
 pub mod interpose;
+mod output;
 mod pages;
 mod script_read;
 mod stop;

@@ -11,7 +11,7 @@ use jail::{Failed, Zygote, sys};
 
 use crate::cpython::{self, CPython, Gil};
 use crate::v8::V8;
-use crate::{heap, pages};
+use crate::{heap, output, pages};
 
 /// Where the runtime stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,11 +88,22 @@ pub fn stop(task: Task, path: &CStr) {
         Some(gil) if !zygote.leave.is_empty() => gil.prepare_exit(&zygote.leave).ok(),
         _ => None,
     };
+    if let Some(gil) = gil.as_ref().filter(|_| zygote.gathers)
+        && gil.gather_output().is_err()
+    {
+        // The server waits for what was never made.
+        sys::exit_now(1);
+    }
     match role {
         Role::Spawner(spawner) => make_cells(*spawner, gil.as_ref(), &zygote, path),
         Role::Cell(cell) => wait_in_cell(cell, gil.as_ref(), &zygote),
     }
+    output::begin();
     if let Some(gil) = gil {
+        // The program would not see what it was promised.
+        if gil.wait_ahead().is_err() {
+            sys::exit_now(1);
+        }
         if let Some(exit) = exit {
             gil.finish(path, &exit);
         }
@@ -106,6 +117,9 @@ fn wait_in_cell(cell: PrestartedCell, gil: Option<&Gil>, zygote: &Zygote) {
     match (gil, V8::find()) {
         (Some(gil), _) => {
             let _ = prepare(gil, zygote).and_then(|()| gil.run(&zygote.fork));
+            if zygote.gathers && output::gather().is_err() {
+                sys::exit_now(1);
+            }
         }
         (None, Some(v8)) => {
             v8.run(&zygote.warm);
@@ -176,7 +190,7 @@ fn warm(
     let files = pages::unchanged(&spawner.own_smaps()?);
     // SAFETY: the kernel just told us our own mappings, and we have one thread.
     unsafe { pages::share_with_clones(&files) };
-    let hooks = cpython::hooks(gil, &zygote.fork)?;
+    let hooks = cpython::hooks(gil, &zygote.fork, zygote.gathers)?;
     heap::fill_holes();
     Ok(hooks)
 }

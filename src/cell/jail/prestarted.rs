@@ -22,6 +22,7 @@ pub struct ZygoteMaker {
     pub jail: Arc<Jail>,
     pub policy: Policy,
     pub has_input: bool,
+    pub gathers: bool,
 }
 
 impl ZygoteMaker {
@@ -31,15 +32,19 @@ impl ZygoteMaker {
             prestarted: in_advance,
             ..self.policy.clone()
         };
-        AsyncCell::spawn(self.jail.clone(), &policy, self.has_input).await
+        let (cell, streams) = AsyncCell::spawn(self.jail.clone(), &policy, self.has_input).await?;
+        Ok((cell.gathering(self.gathers), streams))
     }
 
     async fn prestart(&self) -> Result<Prestarted, CellError> {
-        let (mut cell, streams) = self.spawn(true).await?;
+        let (mut cell, mut streams) = self.spawn(true).await?;
         let mut missing = None;
         loop {
             match cell.next_event().await.map_err(JailError::Talk)? {
-                Event::Ready { missing: found } => missing = Some(found),
+                Event::Ready { missing: found } => {
+                    missing = Some(found);
+                    streams.pending = cell.pending()?;
+                }
                 Event::Locked { landlock, seccomp } => {
                     return Ok(Prestarted {
                         cell,

@@ -10,10 +10,8 @@ use jail::cgroup::Usage;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::branches::Leader;
-use super::prestarted::ZygoteMaker;
 use super::setup::{AsyncCell, Started};
 use crate::cell::changes::{Changes, WantedChanges, changes, is_untouched};
-use crate::cell::pool::Refill;
 use crate::cell::workspace::{collect, collect_few, export};
 use crate::cell::{Boxed, Branch, Cell, CellError, Channel, Event, Isolation, Streams, Workspace};
 use crate::request::{CellPath, InputFile};
@@ -34,18 +32,23 @@ pub struct JailCell {
     pub(super) leader: Option<Leader>,
     streams: Option<Streams>,
     isolation: Isolation,
-    /// Dropped last: the pool is filled when the run needs the processors no more.
-    refill: Option<Refill<ZygoteMaker>>,
+    was_waiting: bool,
+    /// Dropped last: pools are filled when the run needs the processors no more.
+    refills: Vec<Guard>,
 }
 
+/// Something that happens when it is dropped.
+pub type Guard = Box<dyn Send + Sync>;
+
 impl JailCell {
-    pub fn new(started: Started, refill: Option<Refill<ZygoteMaker>>) -> Self {
+    pub fn new(started: Started, refills: Vec<Guard>, was_waiting: bool) -> Self {
         Self {
             cell: started.cell,
             leader: None,
             streams: Some(started.streams),
             isolation: started.isolation,
-            refill,
+            refills,
+            was_waiting,
         }
     }
 
@@ -149,10 +152,11 @@ impl Cell for JailCell {
 
     fn take_channel(&mut self) -> Option<Channel> {
         // It may live for long: its pool is filled once the first call has had time to end.
-        if let Some(refill) = self.refill.take() {
+        let refills = std::mem::take(&mut self.refills);
+        if !refills.is_empty() {
             tokio::spawn(async move {
                 tokio::time::sleep(FIRST_CALL).await;
-                drop(refill);
+                drop(refills);
             });
         }
         self.cell.channel.take()
@@ -211,6 +215,10 @@ impl Cell for JailCell {
 
     fn isolation(&self) -> &Isolation {
         &self.isolation
+    }
+
+    fn was_waiting(&self) -> bool {
+        self.was_waiting
     }
 
     fn has_branches(&self) -> bool {

@@ -15,7 +15,8 @@ use tokio::time::timeout;
 use super::prestarted::Prestarted;
 use crate::cell::workspace::{make_channel, place};
 use crate::cell::{
-    CellError, Channel, Isolation, Launch, Requirement, Share, Streams, TerminalEnd, Workspace,
+    CellError, Channel, Isolation, Launch, Pending, Requirement, Share, Streams, TerminalEnd,
+    Workspace,
 };
 use crate::request::{FileSource, InputFile};
 
@@ -32,6 +33,8 @@ pub struct AsyncCell {
     pub inner: jail::Cell,
     /// Of a program that is kept between calls.
     pub channel: Option<Channel>,
+    /// Whether its runtime gathers what the program prints.
+    gathers: bool,
     /// What of its session's files could not be brought here.
     left_out: Vec<PathBuf>,
 }
@@ -56,6 +59,7 @@ impl AsyncCell {
             readiness,
             inner,
             channel: None,
+            gathers: false,
             left_out: Vec::new(),
         };
         Ok((cell, streams))
@@ -82,6 +86,18 @@ impl AsyncCell {
         let folder = self.inner.workspace()?.try_clone_to_owned().ok()?;
         let workspace = Workspace::new(folder, self.inner.uid());
         Some(workspace.without(self.left_out.iter().cloned()))
+    }
+
+    /// The same for a runtime that gathers what the program prints.
+    pub fn gathering(self, gathers: bool) -> Self {
+        Self { gathers, ..self }
+    }
+
+    /// Where it gathers that, once the cell is ready.
+    pub fn pending(&self) -> Result<Option<Pending>, CellError> {
+        let workspace = self.inner.workspace().filter(|_| self.gathers);
+        let opened = workspace.map(|it| Pending::open(it, self.inner.uid()));
+        opened.transpose().map_err(CellError::Pipe)
     }
 
     /// Brings the files of another workspace into its own.
@@ -142,7 +158,7 @@ impl Program<'_> {
         mut streams: Streams,
         prelude: &str,
     ) -> Result<Started, CellError> {
-        let ready = self.make_ready(&mut cell, prelude);
+        let ready = self.make_ready(&mut cell, &mut streams, prelude);
         let isolation = timeout(SETUP, ready).await.map_err(|_| CellError::Slow)??;
         let terminal = cell.inner.take_terminal().map(TerminalEnd::new);
         streams.terminal = terminal.transpose().map_err(CellError::Pipe)?;
@@ -179,6 +195,7 @@ impl Program<'_> {
     async fn make_ready(
         &self,
         cell: &mut AsyncCell,
+        streams: &mut Streams,
         prelude: &str,
     ) -> Result<Isolation, CellError> {
         let mut missing = None;
@@ -187,6 +204,7 @@ impl Program<'_> {
                 Event::Ready { missing: found } => {
                     self.check(&Isolation::before_lock(&found, self.cgroups))?;
                     missing = Some(found);
+                    streams.pending = cell.pending()?;
                     // It waits by itself for the walls that are still to come.
                     // One that has failed meanwhile says why in its next event.
                     let _ = self.fill(cell, prelude).await?;
@@ -203,8 +221,39 @@ impl Program<'_> {
         }
     }
 
+    /// Has a pre-started sandbox run `code` and wait for its program at its channel. `None` if it died while it waited.
+    pub async fn start_ahead(
+        &self,
+        prestarted: Prestarted,
+        code: &str,
+    ) -> Result<Option<Started>, CellError> {
+        let Prestarted {
+            mut cell,
+            streams,
+            missing,
+            landlock,
+            seccomp,
+        } = prestarted;
+        let isolation = Isolation::new(&missing, landlock, seccomp, self.cgroups);
+        self.check(&isolation)?;
+        let workspace = cell.inner.workspace().ok_or(CellError::Lost)?;
+        cell.channel = Some(make_channel(workspace, cell.inner.uid())?);
+        let started = self.send_start(&cell, code);
+        Ok(started.is_ok().then_some(Started {
+            cell,
+            streams,
+            isolation,
+        }))
+    }
+
     /// Places the launch's files, closes what it has no use for, and sends the start message; whether that could be sent.
     async fn fill(&self, cell: &mut AsyncCell, prelude: &str) -> Result<io::Result<()>, CellError> {
+        self.furnish(cell).await?;
+        Ok(self.send_start(cell, prelude))
+    }
+
+    /// Places the launch's files, and closes what it has no use for.
+    pub async fn furnish(&self, cell: &mut AsyncCell) -> Result<(), CellError> {
         if let Some(Share { files: Some(files) }) = &self.launch.share {
             cell.carry(files.clone()).await?;
         }
@@ -219,14 +268,18 @@ impl Program<'_> {
         if self.launch.loopback.is_none() {
             drop(cell.inner.take_listener());
         }
-        Ok(cell.inner.start(&jail::spec::Start {
+        Ok(())
+    }
+
+    fn send_start(&self, cell: &AsyncCell, prelude: &str) -> io::Result<()> {
+        cell.inner.start(&jail::spec::Start {
             required: self.requirement.worker_walls(),
             cpu_seconds: self.launch.limits.cpu_seconds,
             prelude: prelude.to_owned(),
-        }))
+        })
     }
 
-    fn check(&self, isolation: &Isolation) -> Result<(), CellError> {
+    pub fn check(&self, isolation: &Isolation) -> Result<(), CellError> {
         match isolation.lacks(self.requirement) {
             None => Ok(()),
             Some(wall) => Err(CellError::Wall {

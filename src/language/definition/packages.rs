@@ -36,6 +36,9 @@ pub struct Packages {
     /// The prelude: what a pre-started runtime runs before such a program, instead.
     #[serde(default, alias = "wake")]
     pub prelude: String,
+    /// What it runs after that to do the program's own `{imports}` before the program comes, if it can.
+    #[serde(default)]
+    pub ahead: String,
     /// Links in its workspace, or its compiler's; `{file}` is the program's own.
     #[serde(default)]
     pub links: BTreeMap<CellPath, String>,

@@ -12,6 +12,9 @@ pub struct Warm {
     /// Otherwise one runtime lends its image to all of them.
     #[serde(default)]
     pub fresh: bool,
+    /// The library in it gathers what a program prints, and writes it together.
+    #[serde(default)]
+    pub gathers: bool,
     /// It looks at more of the workspace than the program before it waits, so a program
     /// with files beside it gets a new one.
     #[serde(default)]

@@ -15,11 +15,26 @@ use super::{CPython, Gil, Pointer};
 
 /// A `PyMethodDef`.
 #[repr(C)]
-struct Method {
+pub(super) struct Method {
     name: *const c_char,
     call: extern "C" fn(Pointer, Pointer) -> Pointer,
     flags: c_int,
     documentation: *const c_char,
+}
+
+impl Method {
+    pub(super) const fn new(
+        name: &'static CStr,
+        call: extern "C" fn(Pointer, Pointer) -> Pointer,
+        flags: c_int,
+    ) -> Self {
+        Self {
+            name: name.as_ptr(),
+            call,
+            flags,
+            documentation: std::ptr::null(),
+        }
+    }
 }
 
 /// SAFETY: it is never written to, and points to constants.
@@ -29,12 +44,7 @@ unsafe impl Sync for Method {}
 const NO_ARGUMENTS: c_int = 4;
 const NAME: &CStr = c"fork";
 
-static FORK: Method = Method {
-    name: NAME.as_ptr(),
-    call: fork,
-    flags: NO_ARGUMENTS,
-    documentation: std::ptr::null(),
-};
+static FORK: Method = Method::new(NAME, fork, NO_ARGUMENTS);
 
 impl Gil {
     /// Keeps the function for later code of ours.

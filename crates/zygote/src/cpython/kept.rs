@@ -9,6 +9,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::{Gil, Object};
+use crate::output;
 
 static KEPT: AtomicPtr<std::ffi::c_void> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -22,6 +23,21 @@ impl Gil {
         let kept = self.owned(unsafe { (self.api.PyDict_New)() })?;
         KEPT.store(kept.as_ptr(), Ordering::Relaxed);
         Ok(kept)
+    }
+
+    /// Does what the program begins with and waits for it, if the prelude has asked for that.
+    pub fn wait_ahead(&self) -> io::Result<()> {
+        let Some(kept) = NonNull::new(KEPT.load(Ordering::Relaxed)).map(Object) else {
+            return Ok(());
+        };
+        // SAFETY: a dictionary that we own, and a C string. We hold the lock.
+        let ahead = unsafe { (self.api.PyDict_GetItemString)(kept.as_ptr(), c"ahead".as_ptr()) };
+        if ahead.is_null() {
+            return Ok(());
+        }
+        self.run("kept.pop('ahead')()")?;
+        output::begin();
+        Ok(())
     }
 
     /// Takes the code that was made of the program, if there is some.

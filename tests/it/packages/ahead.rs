@@ -1,0 +1,161 @@
+//! Sandboxes that wait with a program's packages loaded.
+
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::registry::{Registry, wheel};
+use super::{OLD, command, installer};
+use crate::mcp::client::Client;
+use crate::support::{Hotcell, PATIENCE, eventually, everyone};
+
+/// A module that knows whether its program was there when it was loaded, and does at its import what packages do.
+const TIDY: &str = "
+import os, random, tempfile, threading, time
+ahead = not os.path.exists('/workspace/main.py')
+links = []
+for name in os.listdir('/proc/self/fd'):
+    try: links.append(os.readlink('/proc/self/fd/' + name).split(':')[0])
+    except OSError: pass
+os.environ['TIDY'] = 'set'
+os.mkdir('/tmp/tidy'); os.chdir('/tmp/tidy')
+random.seed(7)
+file = tempfile.TemporaryFile(); file.write(b'kept')
+event = threading.Event()
+thread = threading.Thread(target=event.wait, daemon=True); thread.start()
+seen = []
+";
+/// What can be seen of all that.
+const LOOK: &str = "\
+import tidy
+import os, random, threading
+tidy.seen.append(1); tidy.file.seek(0)
+print(os.environ['TIDY'], os.getcwd(), random.random(), tidy.file.read(), threading.active_count(), tidy.seen, __name__, __file__)
+print(tidy.ahead, 'socket' in tidy.links, sorted(os.listdir('/workspace')), os.listdir('/workspace/.home'))
+";
+
+fn registry() -> Registry {
+    let registry = Registry::start();
+    let add = |name: &str, code: &str| {
+        let files = [(&*format!("{name}/__init__.py"), code)];
+        registry.add(name, "1.0", OLD, &wheel(name, "1.0", &files, &[]));
+    };
+    add("tidy", TIDY);
+    add(
+        "loud",
+        "print('loud is here')\nimport os\nahead = not os.path.exists('/workspace/main.py')\n",
+    );
+    add(
+        "broken",
+        "import os\nif not os.path.exists('/workspace/main.py'): raise SystemExit(9)\nahead = False\n",
+    );
+    registry
+}
+
+fn serve(hotcell: &Hotcell, registry: &Registry) -> Option<Client> {
+    let mut server = command(hotcell, registry, Some(installer()?));
+    server.arg("serve");
+    let mut client = Client::of(server);
+    client.begin();
+    Some(client)
+}
+
+fn run(client: &mut Client, code: &str) -> Value {
+    let output = client.run(json!({ "code": code, "language": "python" }));
+    assert!(output.get("structuredContent").is_some(), "{output}");
+    output
+}
+
+fn stdout(output: &Value) -> String {
+    output["structuredContent"]["stdout"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// Runs it until it found what it imports loaded; all that it said before and then.
+fn until_ahead(client: &mut Client, code: &str) -> Option<Vec<String>> {
+    let mut said = Vec::new();
+    let found = eventually(PATIENCE, || {
+        thread::sleep(Duration::from_millis(100));
+        said.push(stdout(&run(client, code)));
+        said.last().is_some_and(|it| it.contains("\nTrue "))
+    });
+    found.then_some(said)
+}
+
+#[test]
+fn a_program_finds_its_packages_loaded_and_sees_nothing_of_it() {
+    let registry = registry();
+    for hotcell in everyone() {
+        let Some(mut client) = serve(&hotcell, &registry) else {
+            return;
+        };
+        let said = until_ahead(&mut client, LOOK)
+            .unwrap_or_else(|| panic!("none waits as {}", hotcell.name));
+        let [first, last] = [&said[0], &said[said.len() - 1]];
+        assert!(
+            first.contains("\nFalse False ['.home', 'main.py'] []"),
+            "control: {first}"
+        );
+        // All but where it was loaded: no socket of ours was open, and nothing of the waiting is left.
+        assert_eq!(*last, first.replace("\nFalse ", "\nTrue "));
+        assert!(last.starts_with("set /tmp/tidy 0.3238"), "{last}");
+        // Its runtime was waiting, which the result says.
+        let output = run(&mut client, LOOK);
+        assert_eq!(
+            output["_meta"]["dev.hotcell/run"]["runtime"]["start"], "warm",
+            "{output}"
+        );
+        // Nothing of it is another's: each has one run, and one that does something first loads it itself.
+        let code = format!("import os; os.environ['BEFORE'] = '1'\n{LOOK}");
+        for _ in 0..3 {
+            let output = run(&mut client, &code);
+            assert!(stdout(&output).contains("\nFalse False"), "{output}");
+        }
+        // One that imports it and more finds it loaded.
+        let more = LOOK.replace("import os,", "import json, os,");
+        assert!(until_ahead(&mut client, &more).is_some());
+    }
+}
+
+#[test]
+fn a_package_that_prints_or_fails_where_no_program_is_waits_for_none() {
+    let registry = registry();
+    for hotcell in everyone() {
+        let Some(mut client) = serve(&hotcell, &registry) else {
+            return;
+        };
+        for (name, said) in [("loud", "loud is here\nFalse\n"), ("broken", "False\n")] {
+            for _ in 0..4 {
+                let output = run(&mut client, &format!("import {name}\nprint({name}.ahead)"));
+                assert_eq!(stdout(&output), said, "{output}");
+                thread::sleep(Duration::from_millis(300));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_owner_names_packages_that_sandboxes_wait_with() {
+    let registry = registry();
+    for hotcell in everyone() {
+        let config = "home/.config/hotcell/config.toml";
+        hotcell.write(config, "[warm]\npackages = [\"tidy\"]\n");
+        let Some(mut client) = serve(&hotcell, &registry) else {
+            return;
+        };
+        // The first run of all may come too early, but no later one is needed to have it made.
+        let code = "import tidy\nprint()\nprint(tidy.ahead, 0)";
+        assert!(until_ahead(&mut client, code).is_some());
+        drop(client);
+        hotcell.write(config, "[warm]\npackages = [\"no name\"]\n");
+        let answer = hotcell.run(&["-l", "python", "-c", "1"]);
+        let told = answer.err();
+        assert!(
+            told.contains("config.toml:2") && told.contains("the name of a module"),
+            "{told}"
+        );
+    }
+}
