@@ -1,10 +1,12 @@
 //! Getting cells and holding them: what one is started with ([`Launch`]), where one comes from ([`Provider`]), and what can be done with one
 //! ([`Cell`]).
 //!
-//! The jail is the one provider so far. What runs in a cell, and why, is not known here.
+//! Programs run in the jail, or in containers. What runs in a cell, and why, is not known here.
 
 mod branch;
 mod changes;
+mod choice;
+mod container;
 mod error;
 mod isolation;
 mod jail;
@@ -20,6 +22,8 @@ pub use ::jail::{Exit, Limits, Mount, Terminal, Tree, View, Zygote};
 
 pub use branch::Branch;
 pub use changes::{ChangedContent, ChangedFile, Changes, Version, WantedChanges, changes};
+pub use choice::choose;
+pub use container::{ContainerError, Containers, EngineKind};
 pub use error::CellError;
 pub use isolation::{Isolation, Level, OF_ROOT, Requirement, WallReport};
 pub use jail::{JailProvider, Trust, Warming};

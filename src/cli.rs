@@ -29,6 +29,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::cell::Requirement;
+use crate::config::IsolationChoice;
 use crate::engine::Engine;
 use crate::hint::{Hint, Surface};
 use crate::language::{Registry, Surroundings, closeness};
@@ -190,6 +191,9 @@ struct RequirementArguments {
     /// Run even if this machine lacks a wall that confines the program
     #[arg(long)]
     allow_reduced: bool,
+    /// Who builds the walls of the sandbox: hotcell itself (`jail`), a container engine, or whichever can (`auto`) [default: jail]
+    #[arg(long, value_name = "PROVIDER", value_parser = IsolationChoice::WORDS)]
+    isolation: Option<String>,
 }
 
 impl RequirementArguments {
@@ -199,6 +203,10 @@ impl RequirementArguments {
             (None, true) => Requirement::Reduced,
             (None, false) => Requirement::Confined,
         }
+    }
+
+    fn isolation(&self) -> Option<IsolationChoice> {
+        self.isolation.as_deref().and_then(IsolationChoice::parse)
     }
 }
 

@@ -4,6 +4,7 @@
 //! ```toml
 //! auto_install = false               # whether a missing runtime is fetched without being asked for
 //! save_tools = true                  # whether programs may keep functions as tools (docs/codemode.md)
+//! isolation = "jail"                 # who builds the walls: "jail", "podman", "docker", or "auto" (docs/isolation.md)
 //!
 //! [network]
 //! allow = ["*.example.com"]          # what a run may ask for: "none", "all" (the default) or hosts
@@ -19,6 +20,10 @@
 //! [limits]                           # what a program gets, and the most that a call may ask for
 //! default = { memory = "1g" }
 //! max = { memory = "8g", timeout = "1h", cpus = 4, processes = 512 }
+//!
+//! [container]                        # for Podman and Docker
+//! image = "localhost/own:1"          # used as it is, in place of one with this system's /usr
+//! runtime = "runc"                   # the OCI runtime, if the engine's own does not do
 //!
 //! [records]                          # what `hotcell logs` shows; docs/records.md
 //! enabled = true
@@ -52,6 +57,7 @@ mod discovered;
 mod error;
 mod expand;
 mod file;
+mod isolation;
 mod rules;
 mod server;
 mod servers;
@@ -69,6 +75,7 @@ pub use self::discovered::{bridge_folder, plain_json};
 pub use self::error::ConfigError;
 use self::error::{Mistake, checked};
 use self::file::{File, Words};
+pub use self::isolation::{ContainerSettings, IsolationChoice};
 pub use self::rules::{Redaction, Rules, Ruling};
 pub use self::server::{Program, Reach, Remote, Server, Transport};
 use self::servers::ServersTable;
@@ -111,6 +118,9 @@ pub struct Config {
     pub records: Records,
     /// Modules that sandboxes wait with from the start.
     pub warm: Vec<String>,
+    /// Who builds the walls of sandboxes.
+    pub isolation: IsolationChoice,
+    pub container: ContainerSettings,
 }
 
 /// Why a request asks for more than the configuration allows.
@@ -152,6 +162,8 @@ impl Default for Config {
             limits: OwnerLimits::default(),
             records: Records::default(),
             warm: Vec::new(),
+            isolation: IsolationChoice::default(),
+            container: ContainerSettings::default(),
         }
     }
 }
@@ -179,8 +191,12 @@ impl Config {
             limits: file.limits.check()?,
             records: file.records.check()?,
             warm: file.warm.check()?,
+            container: file.container.check()?,
             ..Self::default()
         };
+        if let Some(word) = &file.isolation {
+            config.isolation = IsolationChoice::check(word)?;
+        }
         if let Some(allow) = &file.network.allow {
             config.ceiling = checked(allow, |words| match words {
                 Words::One(word) => Network::parse(word),

@@ -13,9 +13,9 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
 use crate::caller::Caller;
-use crate::cell::{JailProvider, Provider, Requirement, Warming};
+use crate::cell::{JailProvider, Provider, Requirement, Warming, choose};
 use crate::compile::Builder;
-use crate::config::{Config, ConfigError, Stamp};
+use crate::config::{Config, ConfigError, IsolationChoice, Stamp};
 use crate::language::{Definition, Registry, Runtime, Surroundings, Tiers};
 use crate::packages::{Packages, Settings};
 use crate::plan::{Defaults, RunPlan};
@@ -37,8 +37,8 @@ pub struct Engine {
     registry: Registry,
     defaults: Defaults,
     provider: Arc<dyn Provider>,
-    /// How many sandboxes are pre-started for each runtime; `None` for a process that runs one program.
-    prestarted: Option<usize>,
+    /// How sandboxes are pre-started; `None` for a process that runs one program.
+    warming: Option<Warming>,
     builder: Builder,
     /// Found by a server, which asks again and again.
     found: Mutex<HashMap<Asked, (Instant, Runtime)>>,
@@ -71,7 +71,7 @@ impl Engine {
             config,
             around,
             provider: Arc::new(provider),
-            prestarted: None,
+            warming: None,
             found: Mutex::default(),
             kept: Mutex::default(),
             versions: Mutex::default(),
@@ -90,9 +90,10 @@ impl Engine {
 
     /// The same in a jail with `size` sandboxes pre-started for each runtime, for a process that lives on.
     pub fn warm(around: Surroundings, size: usize, trust: Trust) -> Self {
-        let provider = JailProvider::default().with_warming(Warming { size, trust });
+        let warming = Warming { size, trust };
+        let provider = JailProvider::default().with_warming(warming.clone());
         Self {
-            prestarted: Some(size),
+            warming: Some(warming),
             ..Self::with_provider(around, provider)
         }
     }
@@ -107,6 +108,20 @@ impl Engine {
             packages,
             ..self
         }
+    }
+
+    /// Has the walls of sandboxes built by `asked`, or else as the configuration says.
+    pub fn with_isolation(mut self, asked: Option<IsolationChoice>) -> Self {
+        let config = self.config.as_ref().ok();
+        let choice = asked.or(config.map(|config| config.isolation));
+        let settings = config.map(|config| config.container.clone());
+        self.provider = choose(
+            choice.unwrap_or_default(),
+            self.provider,
+            &settings.unwrap_or_default(),
+            self.warming.clone(),
+        );
+        self
     }
 
     /// Keeps packages here, whatever the configuration says.
@@ -172,7 +187,7 @@ impl Engine {
 
     /// Whether sandboxes are pre-started.
     pub fn has_pools(&self) -> bool {
-        self.prestarted.is_some_and(|size| size > 0)
+        self.warming.as_ref().is_some_and(|it| it.size > 0)
     }
 
     pub fn provider(&self) -> &dyn Provider {

@@ -4,13 +4,16 @@ use std::io;
 
 use jail::JailError;
 
-use super::PlaceError;
+use super::{ContainerError, PlaceError};
 use crate::hint::Hint;
 
 #[derive(Debug, thiserror::Error)]
 pub enum CellError {
     #[error(transparent)]
     Jail(#[from] JailError),
+
+    #[error(transparent)]
+    Container(#[from] ContainerError),
 
     #[error("this host cannot build a layer of the sandbox that the run needs: {name}: {detail}")]
     Wall { name: &'static str, detail: String },
@@ -48,10 +51,27 @@ impl CellError {
         }
     }
 
+    /// Whether this host has no such sandbox, so that another kind may do.
+    pub fn is_of_host(&self) -> bool {
+        let is_of_host = |error: &JailError| {
+            use JailError::{Cgroup, Root, Spawner, SpawnerGone, Step, Talk};
+            matches!(
+                error,
+                Step { .. } | Spawner(_) | SpawnerGone | Root(_) | Talk(_) | Cgroup(_)
+            )
+        };
+        match self {
+            Self::Wall { .. } => true,
+            Self::Jail(error) => is_of_host(error),
+            _ => false,
+        }
+    }
+
     /// What the caller can do about it, in one imperative sentence.
     pub fn hint(&self) -> Option<Hint> {
         let text = match self {
             Self::Place(error) => return error.hint(),
+            Self::Container(error) => return error.hint().map(Into::into),
             Self::Wall { .. } => return Some(Hint::AllowReduced),
             Self::Jail(error) => error.hint(),
             Self::Lost | Self::Slow => Some("Try again; if it fails again, run `hotcell doctor`."),

@@ -7,7 +7,7 @@ use jail::{Missing, Wall, WorkerWalls};
 use serde::Serialize;
 
 /// The newest landlock rules we use came with this ABI (Linux 6.12).
-const LANDLOCK_WHOLE: u8 = 6;
+pub const LANDLOCK_WHOLE: u8 = 6;
 
 /// The walls that only a server of root's has.
 pub const OF_ROOT: [&str; 2] = ["private devices", "private quotas"];
@@ -15,6 +15,8 @@ pub const OF_ROOT: [&str; 2] = ["private devices", "private quotas"];
 /// What a cell's walls are, as its init reported them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Isolation {
+    /// Who built the walls: `jail`, or a container engine.
+    pub provider: &'static str,
     pub level: Level,
     pub walls: Vec<WallReport>,
 }
@@ -63,17 +65,11 @@ impl Requirement {
 }
 
 impl Isolation {
-    /// The walls, as far as they are known before the last of them stand.
-    pub fn before_lock(missing: &[Missing], cgroups: &Cgroups) -> Self {
-        Self::new(missing, LANDLOCK_WHOLE, true, cgroups)
-    }
-
-    pub fn new(missing: &[Missing], landlock: u8, seccomp: bool, cgroups: &Cgroups) -> Self {
+    pub fn new(missing: &[Missing], landlock: u8, seccomp: bool, around: Around<'_>) -> Self {
         let mut walls = vec![WallReport {
             name: "private root",
             stands: true,
-            detail: "own user, pid and mount namespaces; the root has only the folders it may see"
-                .to_owned(),
+            detail: around.root(),
             confines: true,
         }];
         walls.extend(KERNEL_WALLS.map(|(wall, name, holds, fix, confines)| {
@@ -82,7 +78,14 @@ impl Isolation {
                 name,
                 stands: refused.is_none(),
                 detail: match refused {
+                    None if around.is_container() && wall == Wall::Proc => {
+                        "only its own processes; the engine masks some facts about the host"
+                            .to_owned()
+                    }
                     None => holds.to_owned(),
+                    Some(_) if around.is_container() => {
+                        "the container engine builds no such wall".to_owned()
+                    }
                     Some(refused) => {
                         format!("{}. {fix}", io::Error::from_raw_os_error(refused.errno))
                     }
@@ -113,24 +116,17 @@ impl Isolation {
             },
             confines: false,
         });
-        walls.push(WallReport {
-            name: "control groups",
-            stands: cgroups.mode() != Mode::None,
-            detail: match cgroups.mode() {
-                Mode::None => format!(
-                    "resource limits and a watcher that adds up the sandbox's memory are used instead. {}",
-                    cgroups.reason()
-                ),
-                _ => cgroups.reason().to_owned(),
-            },
-            confines: false,
-        });
+        walls.push(around.cgroups(missing));
         let level = if walls.iter().all(|wall| wall.stands) {
             Level::Full
         } else {
             Level::Reduced
         };
-        Self { level, walls }
+        Self {
+            provider: around.provider(),
+            level,
+            walls,
+        }
     }
 
     /// The first wall whose absence `required` does not forgive.
@@ -143,6 +139,61 @@ impl Isolation {
                     Requirement::Reduced => false,
                 }
         })
+    }
+}
+
+/// Who built the outer walls of a cell.
+#[derive(Clone, Copy)]
+pub enum Around<'a> {
+    /// We did, with these cgroups.
+    Jail(&'a Cgroups),
+    /// The container engine of this name.
+    Container(&'static str),
+}
+
+impl Around<'_> {
+    fn is_container(self) -> bool {
+        matches!(self, Self::Container(_))
+    }
+
+    fn provider(self) -> &'static str {
+        match self {
+            Self::Jail(_) => "jail",
+            Self::Container(engine) => engine,
+        }
+    }
+
+    fn root(self) -> String {
+        match self {
+            Self::Jail(_) => {
+                "own user, pid and mount namespaces; the root has only the folders it may see"
+                    .to_owned()
+            }
+            Self::Container(engine) => format!(
+                "a container of {engine} with a read-only root, no capabilities and no privileges to gain"
+            ),
+        }
+    }
+
+    fn cgroups(self, missing: &[Missing]) -> WallReport {
+        let (stands, how) = match self {
+            Self::Jail(cgroups) => (cgroups.mode() != Mode::None, cgroups.reason().to_owned()),
+            Self::Container(engine) => match missing.iter().any(|it| it.wall == Wall::Cgroups) {
+                false => (true, format!("made by {engine}")),
+                true => (false, format!("{engine} has no right to make any here.")),
+            },
+        };
+        WallReport {
+            name: "control groups",
+            stands,
+            detail: match stands {
+                true => how,
+                false => format!(
+                    "resource limits and a watcher that adds up the sandbox's memory are used instead. {how}"
+                ),
+            },
+            confines: false,
+        }
     }
 }
 

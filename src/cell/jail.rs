@@ -1,6 +1,6 @@
-//! Cells of our own jail: the kernel's namespaces and filters, no daemon, no root.
+//! Cells with our own init: those of our own jail, the kernel's namespaces and filters, no daemon, no root; and those in containers.
 //!
-//! Owns the [`Host`], one [`Jail`] for each view that cells have been shown, and the warm pools. What a program is, or who wants it, is
+//! Owns one [`Source`] for each view that cells have been shown, and the warm pools. What a program is, or who wants it, is
 //! not known here.
 
 mod ahead;
@@ -8,6 +8,7 @@ mod branches;
 mod prestarted;
 mod running;
 mod setup;
+mod source;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -16,7 +17,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use jail::{Host, Jail, JailError, Policy, View, Zygote};
+use jail::{Host, Policy, View, Zygote};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use super::pool::{Budget, Pool, Size, Taken};
@@ -26,6 +27,8 @@ use ahead::{AheadMaker, AheadPools};
 use prestarted::ZygoteMaker;
 use running::{Guard, JailCell};
 use setup::{AsyncCell, Program};
+use source::{JailSource, OwnHost};
+pub use source::{Runtime, Source, Sources};
 
 /// What the callers of a server may know of each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -46,12 +49,11 @@ pub struct Warming {
     pub trust: Trust,
 }
 
-/// Starts programs in cells of the jail.
-#[derive(Default)]
+/// Starts programs in cells with our own init.
 pub struct JailProvider {
-    /// Opened when the first cell is needed.
-    host: Mutex<Option<Arc<Host>>>,
-    jails: Mutex<HashMap<View, Arc<Jail>>>,
+    sources: Box<dyn Sources>,
+    /// By what their cells see.
+    plain: Mutex<HashMap<View, Arc<dyn Source>>>,
     warming: Option<Warming>,
     pools: Mutex<HashMap<PoolKey, Vec<ZygotePool>>>,
     aheads: AheadPools,
@@ -63,20 +65,40 @@ pub struct JailProvider {
 /// After how long a runtime that nobody used has no sandboxes waiting.
 const FORGET: Duration = Duration::from_secs(30);
 
+impl Default for JailProvider {
+    fn default() -> Self {
+        Self::of(OwnHost::default())
+    }
+}
+
 /// What the sandboxes of some pools have in common. Each has a zygote of its own, which is long: it takes less to compare a few than to hash one.
 type PoolKey = (View, Option<Caller>);
 type ZygotePool = (Zygote, Arc<Pool<ZygoteMaker>>);
 
 impl JailProvider {
+    /// Starts programs in cells of these.
+    pub fn of(sources: impl Sources + 'static) -> Self {
+        Self {
+            sources: Box::new(sources),
+            plain: Mutex::default(),
+            warming: None,
+            pools: Mutex::default(),
+            aheads: AheadPools::default(),
+            budget: OnceLock::new(),
+            library: OnceLock::new(),
+        }
+    }
+
     /// One that already starts what most cells need: those that see `/usr` alone. For the first thread of a process, which must live
     /// as long as this.
     pub fn early() -> Self {
-        let provider = Self::default();
         // Whether it worked is asked again when it is needed.
-        if let Ok((host, jail)) = Host::open_early() {
-            *lock(&provider.host) = Some(host);
-            lock(&provider.jails).insert(View::default(), Arc::new(jail));
-        }
+        let Ok((host, jail)) = Host::open_early() else {
+            return Self::default();
+        };
+        let provider = Self::of(OwnHost(Mutex::new(Some(host.clone()))));
+        let source: Arc<dyn Source> = Arc::new(JailSource { host, jail });
+        lock(&provider.plain).insert(View::default(), source);
         provider
     }
 
@@ -86,23 +108,15 @@ impl JailProvider {
         Self { warming, ..self }
     }
 
-    fn host(&self) -> Result<Arc<Host>, JailError> {
-        let mut host = lock(&self.host);
-        if let Some(host) = &*host {
-            return Ok(host.clone());
+    /// The source whose cells see this.
+    fn plain(&self, view: &View) -> Result<Arc<dyn Source>, CellError> {
+        let mut sources = lock(&self.plain);
+        if let Some(source) = sources.get(view) {
+            return Ok(source.clone());
         }
-        Ok(host.insert(Arc::new(Host::open()?)).clone())
-    }
-
-    /// The jail whose cells see this.
-    fn jail(&self, view: &View) -> Result<Arc<Jail>, JailError> {
-        let mut jails = lock(&self.jails);
-        if let Some(jail) = jails.get(view) {
-            return Ok(jail.clone());
-        }
-        let jail = Arc::new(Jail::new(self.host()?, view.clone()));
-        jails.insert(view.clone(), jail.clone());
-        Ok(jail)
+        let source = self.sources.source(view, None)?;
+        sources.insert(view.clone(), source.clone());
+        Ok(source)
     }
 
     /// The pool whose sandboxes could run this.
@@ -111,7 +125,7 @@ impl JailProvider {
         launch: &Launch,
         has_input: bool,
         caller: &Caller,
-    ) -> Result<Option<Arc<Pool<ZygoteMaker>>>, JailError> {
+    ) -> Result<Option<Arc<Pool<ZygoteMaker>>>, CellError> {
         let (Some(warming), Some(prestart)) = (&self.warming, &launch.prestart) else {
             return Ok(None);
         };
@@ -125,13 +139,12 @@ impl JailProvider {
         let Some(library) = self.library.get_or_init(library) else {
             return Ok(None);
         };
-        let host = self.host()?;
+        let alone = warming.trust == Trust::Separate;
         let zygote = Zygote {
-            fresh: prestart.zygote.fresh || warming.trust == Trust::Separate,
+            fresh: prestart.zygote.fresh || alone || !self.sources.copies(),
             has_input,
             ..prestart.zygote.clone()
         };
-        let alone = warming.trust == Trust::Separate;
         let key = (launch.view.clone(), alone.then(|| caller.clone()));
         let view = launch.view.clone();
         let mut pools = lock(&self.pools);
@@ -144,8 +157,9 @@ impl JailProvider {
             own_memory: zygote.fresh.then_some(prestart.weight),
             forget: FORGET,
         };
+        let runtime = (zygote.clone(), library.clone());
         let maker = ZygoteMaker {
-            jail: Arc::new(Jail::of_zygote(host, view, zygote.clone(), library.clone())),
+            source: self.sources.source(&view, Some(runtime))?,
             policy: prestarted_policy(prestart),
             has_input,
             gathers: zygote.gathers,
@@ -156,17 +170,13 @@ impl JailProvider {
     }
 
     async fn start_program(&self, start: Start<'_>) -> Result<JailCell, CellError> {
-        let host = self.host()?;
         let program = Program {
             launch: start.launch,
             requirement: start.requirement,
-            cgroups: host.cgroups(),
         };
         let pool = self.pool(start.launch, start.has_input, start.caller)?;
-        let maker = match &pool {
-            Some(pool) => self.ahead_maker(pool, start.launch, start.requirement)?,
-            None => None,
-        };
+        let maker = pool.as_ref();
+        let maker = maker.and_then(|pool| ahead_maker(pool, start.launch, start.requirement));
         let ahead = maker.map(|maker| self.aheads.take(maker, self.budget()));
         let (waiting, refills) = ahead.unwrap_or_default();
         if let Some(waiting) = waiting
@@ -201,9 +211,9 @@ impl JailProvider {
         let started = match started {
             Some(started) => started,
             None => {
-                let jail = self.jail(&start.launch.view)?;
+                let source = self.plain(&start.launch.view)?;
                 let policy = policy(start.launch);
-                let (cell, streams) = AsyncCell::spawn(jail, &policy, start.has_input).await?;
+                let (cell, streams) = AsyncCell::spawn(source, &policy, start.has_input).await?;
                 program.start(cell, streams, "").await?
             }
         };
@@ -211,26 +221,6 @@ impl JailProvider {
         let refill = refill.map(|it| Box::new(it) as Guard);
         let refills = refills.into_iter().chain(refill).collect();
         Ok(JailCell::new(started, refills, is_warm))
-    }
-
-    /// Who makes sandboxes that have done the imports which the program begins with.
-    fn ahead_maker(
-        &self,
-        pool: &Arc<Pool<ZygoteMaker>>,
-        launch: &Launch,
-        requirement: Requirement,
-    ) -> Result<Option<AheadMaker>, JailError> {
-        let prestart = launch.prestart.as_ref();
-        let Some((prestart, ahead)) = prestart.and_then(|it| Some((it, it.ahead.as_ref()?))) else {
-            return Ok(None);
-        };
-        Ok(Some(AheadMaker {
-            zygote: pool.clone(),
-            host: self.host()?,
-            ahead: ahead.clone(),
-            requirement,
-            launch: Launch::new(Vec::new()).limits(prestart.limits.clone()),
-        }))
     }
 
     fn budget(&self) -> Arc<Budget> {
@@ -254,7 +244,7 @@ impl Provider for JailProvider {
         caller: &Caller,
     ) -> Result<(), CellError> {
         if let Some(pool) = self.pool(launch, false, caller)? {
-            match self.ahead_maker(&pool, launch, requirement)? {
+            match ahead_maker(&pool, launch, requirement) {
                 Some(maker) => self.aheads.keep(maker, self.budget()),
                 None => pool.keep(),
             }
@@ -263,14 +253,27 @@ impl Provider for JailProvider {
     }
 
     fn prepare(&self, view: &View) -> Result<(), CellError> {
-        Ok(self.jail(view)?.start()?)
+        self.plain(view)?.start()
     }
 
     fn settle(&self) {
-        if let Some(host) = &*lock(&self.host) {
-            host.settle();
-        }
+        self.sources.settle();
     }
+}
+
+/// Who makes sandboxes that have done the imports which the program begins with.
+fn ahead_maker(
+    pool: &Arc<Pool<ZygoteMaker>>,
+    launch: &Launch,
+    requirement: Requirement,
+) -> Option<AheadMaker> {
+    let prestart = launch.prestart.as_ref()?;
+    Some(AheadMaker {
+        zygote: pool.clone(),
+        ahead: prestart.ahead.clone()?,
+        requirement,
+        launch: Launch::new(Vec::new()).limits(prestart.limits.clone()),
+    })
 }
 
 fn policy(launch: &Launch) -> Policy {

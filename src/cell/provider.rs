@@ -45,6 +45,7 @@ pub trait Provider: Send + Sync {
 }
 
 /// One program to be started.
+#[derive(Clone, Copy)]
 pub struct Start<'a> {
     pub launch: &'a Launch,
     /// Whether its standard input is a pipe; else it is empty.

@@ -47,6 +47,7 @@ const LEAVING: [&str; 7] = ["exit", "exit()", "quit", "quit()", ".exit", ":q", "
 pub fn main(arguments: &Arguments) -> ExitCode {
     let service = Service::new(Settings {
         requirement: arguments.requirement.read(),
+        isolation: arguments.requirement.isolation(),
         ..Settings::for_one_run()
     });
     let session = match open(service, arguments) {

@@ -45,6 +45,7 @@ const BROKEN_PIPE: u8 = 128 + 13;
 /// `early` is an engine that starts its first sandbox already.
 pub fn main(arguments: Arguments, early: Option<Engine>) -> ExitCode {
     let engine = early.unwrap_or_else(|| Engine::new(Surroundings::from_env()));
+    let engine = engine.with_isolation(arguments.requirement.isolation());
     let arguments = &arguments.find_program(engine.registry());
     let json = arguments.json;
     let saved = saved::tools(engine.config().ok(), engine.surroundings());

@@ -21,12 +21,21 @@ pub struct File {
     pub limits: LimitsTable,
     pub records: RecordsTable,
     pub warm: WarmTable,
+    pub isolation: Option<Spanned<String>>,
+    pub container: ContainerTable,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WarmTable {
     pub packages: Vec<Spanned<String>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ContainerTable {
+    pub image: Option<Spanned<String>>,
+    pub runtime: Option<Spanned<String>>,
 }
 
 #[derive(Default, Deserialize)]

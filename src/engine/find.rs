@@ -59,7 +59,7 @@ impl Engine {
         request: &RunRequest,
         effort: Effort,
     ) -> Result<Runtime, MissingRuntime> {
-        if self.prestarted.is_none() || effort < Effort::Ask {
+        if self.warming.is_none() || effort < Effort::Ask {
             return Runtime::find_for(definition, request.code(), &self.around);
         }
         let asked = Self::asked(definition, request);

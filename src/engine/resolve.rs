@@ -79,8 +79,7 @@ impl Engine {
         )?;
         // Pre-started sandboxes see the packages too, whether they will need some or not; and so
         // do others, which are to look the same.
-        let shows =
-            wishes.is_some() || (self.prestarted.is_some() && definition.packages.is_some());
+        let shows = wishes.is_some() || (self.warming.is_some() && definition.packages.is_some());
         let (egress, narrowed) = config.egress(request.asked_network())?;
         notes.extend(narrowed);
         let inputs = Inputs {

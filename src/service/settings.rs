@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::queue::QueueSize;
 use super::sessions::SessionBounds;
 use crate::cell::Requirement;
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, IsolationChoice};
 use crate::engine::{Engine, Trust};
 use crate::language::{Surroundings, Tiers};
 use crate::records::Keeping;
@@ -22,6 +22,8 @@ pub struct Settings {
     /// What was decided for all runs of this machine, if that has been read, or why it cannot be known.
     pub config: Option<Result<Config, Arc<ConfigError>>>,
     pub requirement: Requirement,
+    /// Who builds the walls of sandboxes, if not who the configuration says.
+    pub isolation: Option<IsolationChoice>,
     pub queue: QueueSize,
     pub sessions: SessionBounds,
     /// Pre-started sandboxes kept ready for each runtime; none: each run gets a new one.
@@ -79,6 +81,7 @@ impl Settings {
         Self {
             config: None,
             requirement: Requirement::default(),
+            isolation: None,
             queue: QueueSize {
                 running: 1,
                 waiting: 0,
@@ -110,6 +113,7 @@ impl Settings {
             None => engine,
         };
         let engine = engine
+            .with_isolation(self.isolation)
             .with_packages(self.packages.clone())
             .with_ceiling(self.network.clone())
             .with_tiers(&self.tiers);

@@ -9,6 +9,7 @@ mod code_runner_mcp;
 mod command_line;
 mod compiled;
 mod config;
+mod containers;
 mod dependencies;
 mod display;
 mod dist;

@@ -103,6 +103,7 @@ impl Process {
             channel: channel.transpose()?,
             exit,
             isolation: Isolation {
+                provider: "none",
                 level: Level::Reduced,
                 walls: Vec::new(),
             },

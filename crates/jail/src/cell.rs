@@ -40,8 +40,8 @@ pub enum Event {
 /// A running cell. Dropping it ends everything in it; the supervisor reaps it behind the
 /// caller.
 pub struct Cell {
-    pub(crate) host: Arc<Host>,
-    pub(crate) spawner: Arc<SpawnerHandle>,
+    /// The host and the spawner of one of our own; a container has neither.
+    pub(crate) made_by: Option<(Arc<Host>, Arc<SpawnerHandle>)>,
     pub(crate) status: Option<OwnedFd>,
     pub(crate) lease: Option<Lease>,
     pub(crate) pidfd: Option<OwnedFd>,
@@ -117,7 +117,8 @@ impl Cell {
                 Ok(Some(message)) => message,
                 // Its spawner may have failed before it came to our request.
                 Ok(None) if self.pidfd.is_none() => {
-                    let failure = self.spawner.failure();
+                    let spawner = self.made_by.as_ref().map(|(_, spawner)| spawner);
+                    let failure = spawner.and_then(|it| it.failure());
                     return Ok(Some(failure.map_or(Event::Gone, Event::Failed)));
                 }
                 Ok(None) => return Ok(Some(Event::Gone)),
@@ -246,14 +247,17 @@ impl Cell {
 
 impl Drop for Cell {
     fn drop(&mut self) {
-        if let (Some(status), Some(lease)) = (self.status.take(), self.lease.take()) {
-            self.host.supervisor.reap(Dying {
+        let reaped = (self.made_by.take(), self.status.take(), self.lease.take());
+        match reaped {
+            (Some((host, _)), Some(status), Some(lease)) => host.supervisor.reap(Dying {
                 status,
                 pidfd: self.pidfd.take(),
                 lease,
                 is_empty: self.is_empty,
                 _folders: self.folders.take(),
-            });
+            }),
+            // The engine of a container reaps it.
+            _ => self.kill(),
         }
     }
 }

@@ -124,7 +124,7 @@ fn order(
 
 /// Whether we are root where all ids are, and not in a user namespace of somebody
 /// else's, such as a rootless container, where root is an ordinary user outside.
-fn is_host_root() -> io::Result<bool> {
+pub(crate) fn is_host_root() -> io::Result<bool> {
     if !rustix::process::geteuid().is_root() {
         return Ok(false);
     }

@@ -68,8 +68,12 @@ pub struct Filters {
 
 impl Filters {
     /// For cells that get `mounts`.
-    pub fn new(has_cgroups: bool, mounts: &[Granted]) -> Self {
+    pub fn of(has_cgroups: bool, mounts: &[Granted]) -> Self {
         let writes_host = mounts.iter().any(|mount| mount.access == Access::Write);
+        Self::new(has_cgroups, writes_host)
+    }
+
+    pub fn new(has_cgroups: bool, writes_host: bool) -> Self {
         Self {
             cell: seccomp::program(seccomp::Filter::Cell {
                 grouped: has_cgroups,
@@ -132,9 +136,13 @@ pub struct NewCell<'a> {
 /// otherwise never.
 pub fn run(cell: NewCell<'_>) {
     let status = cell.fds.status.as_fd();
-    let Err(failed) = enter(cell) else {
-        return;
-    };
+    if let Err(failed) = enter(cell) {
+        report_failure(status, failed);
+    }
+}
+
+/// Says which step failed, and ends.
+pub(crate) fn report_failure(status: BorrowedFd<'_>, failed: Failed) {
     let message = codec::to_bytes(&Status::Failed(failed));
     let _ = wire::send(status, &message, &[]);
     sys::exit_now(1);
@@ -190,9 +198,74 @@ fn enter(cell: NewCell<'_>) -> Result<(), Failed> {
         rustix::process::chroot("/cell")?;
         Ok(rustix::process::chdir("/workspace")?)
     })?;
+    let engine = step(ENGINE_STEP, || engine(&policy, root))?;
+    let writable = root.mounts.iter();
+    let writable = writable.filter(|mount| mount.access == Access::Write);
+    live(Inside {
+        policy: &policy,
+        stdio: &fds.stdio,
+        status: &fds.status,
+        lifeline: Some(root.lifeline.as_fd()),
+        engine,
+        writable: writable.map(|mount| mount.path()).collect(),
+        filters,
+        begin,
+        missing,
+        outer: Outer::Cell,
+    })
+}
+
+/// Who has built the walls that stand already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outer {
+    /// We have, above.
+    Cell,
+    /// The engine of a container.
+    Container,
+}
+
+/// A pid 1 at its root, in namespaces of its own.
+pub(crate) struct Inside<'a> {
+    pub policy: &'a Policy,
+    pub stdio: &'a [OwnedFd; 3],
+    pub status: &'a OwnedFd,
+    /// What ends when the spawner does.
+    pub lifeline: Option<BorrowedFd<'a>>,
+    /// Our own binary, if that is the program.
+    pub engine: Option<BorrowedFd<'a>>,
+    /// The granted folders that the program may write to.
+    pub writable: Vec<PathBuf>,
+    pub filters: &'a Filters,
+    pub begin: Begin<'a>,
+    pub missing: Vec<Missing>,
+    pub outer: Outer,
+}
+
+/// The rest of the checklist, the same wherever the outer walls come from.
+pub(crate) fn live(inside: Inside<'_>) -> Result<(), Failed> {
+    let Inside {
+        policy,
+        stdio,
+        status,
+        lifeline,
+        engine,
+        writable,
+        filters,
+        begin,
+        missing,
+        outer,
+    } = inside;
     let has_proc = missing.iter().all(|m| m.wall != Wall::Proc);
     let folders = step("opening the workspace", || {
-        open_folders(filters.has_cgroups, has_proc)
+        match outer {
+            Outer::Cell => open_folders(filters.has_cgroups, has_proc),
+            // Its cgroup is the engine's: we count for ourselves, but for what the kernel has killed.
+            Outer::Container => {
+                let mut folders = open_folders(false, true)?;
+                folders.extend(crate::container::open_kills());
+                Ok(folders)
+            }
+        }
     })?;
     let listener = match policy.listen {
         Some(port) => Some(step("opening the loopback listener", || {
@@ -204,7 +277,7 @@ fn enter(cell: NewCell<'_>) -> Result<(), Failed> {
         Some(terminal) => Some(step("opening the terminal", || terminal::open(terminal))?),
         None => None,
     };
-    if missing.iter().all(|m| m.wall != Wall::Hostname) {
+    if outer == Outer::Cell && missing.iter().all(|m| m.wall != Wall::Hostname) {
         step("setting the host name", || {
             Ok(rustix::system::sethostname(b"sandbox")?)
         })?;
@@ -215,7 +288,7 @@ fn enter(cell: NewCell<'_>) -> Result<(), Failed> {
         let message = codec::to_bytes(&Status::Ready { missing });
         let sent = listener.iter().chain(terminal.as_ref().map(|it| &it.ours));
         let sent: Vec<_> = sent.chain(&folders).map(AsFd::as_fd).collect();
-        wire::send(fds.status.as_fd(), &message, &sent)
+        wire::send(status.as_fd(), &message, &sent)
     })?;
     drop((folders, listener));
     step("setting limits", || limits::apply(&policy.limits))?;
@@ -225,7 +298,7 @@ fn enter(cell: NewCell<'_>) -> Result<(), Failed> {
         })?;
     }
     step("taking the standard streams", || {
-        for (number, stream) in (0..).zip(&fds.stdio) {
+        for (number, stream) in (0..).zip(stdio) {
             let at_terminal = terminal.as_ref().zip(policy.terminal.as_ref());
             let at_terminal = at_terminal.filter(|(_, it)| number < 2 || it.has_stderr);
             let stream = at_terminal.map_or(stream, |(pair, _)| &pair.theirs);
@@ -234,16 +307,19 @@ fn enter(cell: NewCell<'_>) -> Result<(), Failed> {
         terminal.as_ref().map_or(Ok(()), terminal::lead)
     })?;
     drop(terminal);
-    let engine = step(ENGINE_STEP, || engine(&policy, root))?;
     // The standard streams, the status socket, and what tells of the spawner's end.
-    let mut keep = vec![0, 1, 2, fds.status.as_raw_fd(), root.lifeline.as_raw_fd()];
+    let mut keep = vec![0, 1, 2, status.as_raw_fd()];
+    keep.extend(lifeline.map(|pipe| pipe.as_raw_fd()));
     keep.extend(engine.map(|file| file.as_raw_fd()));
     if let Begin::Prestart(runtime) = begin {
         keep.push(runtime.library.as_raw_fd());
     }
     step("closing inherited files", || sys::close_all_but(&keep))?;
     // From here on nothing may need a capability.
-    step("dropping capabilities", caps::drop_all)?;
+    step("dropping capabilities", || match outer {
+        Outer::Cell => caps::drop_all(),
+        Outer::Container => caps::are_dropped(),
+    })?;
     step("forbidding new privileges", || {
         Ok(rustix::thread::set_no_new_privs(true)?)
     })?;
@@ -254,18 +330,13 @@ fn enter(cell: NewCell<'_>) -> Result<(), Failed> {
             DumpableBehavior::NotDumpable,
         )?)
     })?;
-    let writable = root
-        .mounts
-        .iter()
-        .filter(|mount| mount.access == Access::Write);
-    let writable: Vec<PathBuf> = writable.map(|mount| mount.path()).collect();
     let signals = step("watching the program", sys::child_signals)?;
     match step("forking", sys::fork)? {
         Forked::Child => worker::start(Worker {
-            policy: &policy,
+            policy,
             engine,
             writable: &writable,
-            status: &fds.status,
+            status,
             filters,
             begin,
         }),
@@ -285,8 +356,8 @@ fn enter(cell: NewCell<'_>) -> Result<(), Failed> {
             })?;
             let reaper = Reaper {
                 program: pid,
-                status: fds.status.as_fd(),
-                spawner: root.lifeline.as_fd(),
+                status: status.as_fd(),
+                spawner: lifeline,
                 signals: signals.as_fd(),
                 has_cgroups: filters.has_cgroups,
             };
@@ -297,12 +368,16 @@ fn enter(cell: NewCell<'_>) -> Result<(), Failed> {
 
 /// Our own binary, for a cell whose program it is. Any other has no file descriptor of it.
 fn engine<'a>(policy: &Policy, root: &'a Root) -> io::Result<Option<BorrowedFd<'a>>> {
-    if policy.argv.first().is_none_or(|first| first != ENGINE) {
+    if !runs_engine(policy) {
         return Ok(None);
     }
     let found = root.engine.as_ref().map(AsFd::as_fd);
     let gone = || io::Error::from_raw_os_error(libc::ENOENT);
     found.map(Some).ok_or_else(gone)
+}
+
+pub(crate) fn runs_engine(policy: &Policy) -> bool {
+    policy.argv.first().is_some_and(|first| first == ENGINE)
 }
 
 fn join_cgroups(files: &[OwnedFd]) -> io::Result<()> {

@@ -131,8 +131,7 @@ impl Jail {
             });
         }
         Ok(Cell {
-            host: self.host.clone(),
-            spawner,
+            made_by: Some((self.host.clone(), spawner)),
             status: Some(ours),
             lease: Some(lease),
             pidfd: None,
@@ -162,7 +161,7 @@ impl Jail {
 }
 
 /// Lets the cell open its own pipes by name, as in `echo > /dev/stderr`.
-fn own_pipes(stdio: &[OwnedFd; 3], uid: u32) -> io::Result<()> {
+pub(crate) fn own_pipes(stdio: &[OwnedFd; 3], uid: u32) -> io::Result<()> {
     for stream in stdio {
         let kind = FileType::from_raw_mode(rustix::fs::fstat(stream)?.st_mode);
         if kind == FileType::Fifo {

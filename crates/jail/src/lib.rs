@@ -12,6 +12,7 @@ use std::ffi::CStr;
 mod cell;
 pub mod cgroup;
 mod codec;
+pub mod container;
 mod devices;
 mod error;
 mod freeze;
@@ -39,10 +40,14 @@ pub use policy::{Access, ENGINE, Limits, Link, Mount, Policy, Terminal, Tree, Vi
 pub use processes::Aside;
 pub use spec::{Exit, Missing, Wall, WorkerWalls};
 
-/// Becomes a spawner if this process was started as one; else returns.
+/// Becomes a spawner, or the init of a container, if this process was started as one; else returns.
 pub fn hook() {
-    if sys::command_line_start()[0] == supervisor::NAME {
+    let name = sys::command_line_start()[0];
+    if name == supervisor::NAME {
         spawner::main();
+    }
+    if name.to_bytes() == container::PROGRAM.as_bytes() {
+        container::main();
     }
 }
 

@@ -14,7 +14,8 @@ use rustix::fs::{Dir, Mode, OFlags, fstatvfs, openat};
 
 use crate::cgroup::Usage;
 
-/// The cell's folders in the order in which init sends them: `/tmp`, `/dev/shm`, `/proc`.
+/// The cell's folders in the order in which init sends them: `/tmp`, `/dev/shm`, `/proc`; then, of a container, the file in which the
+/// kernel counts what it has killed there.
 pub struct ProcUsage {
     folders: Vec<OwnedFd>,
 }
@@ -77,6 +78,7 @@ impl ProcUsage {
             (None, Some(pidfd)) => descendants(pidfd),
             (None, None) => return usage,
         };
+        usage.oom_kills = self.folders.get(3).map_or(0, |file| kills(file.as_fd()));
         for pid in found.iter().flat_map(|(_, pids)| pids) {
             let Ok((proc, _)) = &found else { break };
             let Ok(status) = read(proc.as_fd(), &format!("{pid}/status")) else {
@@ -171,6 +173,13 @@ fn ticks(stat: &str) -> u64 {
 
 fn used(folder: BorrowedFd<'_>) -> u64 {
     fstatvfs(folder).map_or(0, |fs| (fs.f_blocks - fs.f_bfree) * fs.f_frsize)
+}
+
+/// What the kernel has killed in a cgroup, by its file of events.
+fn kills(file: BorrowedFd<'_>) -> u64 {
+    let mut page = [0; 1024];
+    let length = rustix::io::pread(file, &mut page, 0).unwrap_or(0);
+    field(&String::from_utf8_lossy(&page[..length]), "oom_kill ")
 }
 
 /// The first number after `name` at the start of a line.

@@ -12,7 +12,7 @@ mod idmap;
 pub mod masks;
 mod namespaces;
 mod network;
-mod root;
+pub(crate) mod root;
 mod setup_child;
 mod start;
 mod sweeper;

@@ -106,10 +106,12 @@ pub enum Wall {
     NestedNamespaces = 7,
     Devices = 8,
     Quotas = 9,
+    /// Of a container: a cell of ours is told by its spawner.
+    Cgroups = 10,
 }
 
 impl Wall {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Network,
         Self::Ipc,
         Self::Hostname,
@@ -119,6 +121,7 @@ impl Wall {
         Self::NestedNamespaces,
         Self::Devices,
         Self::Quotas,
+        Self::Cgroups,
     ];
 }
 

@@ -85,7 +85,6 @@ fn of(
 /// Makes them of pre-started sandboxes of one kind.
 pub struct AheadMaker {
     pub zygote: Arc<Pool<ZygoteMaker>>,
-    pub host: Arc<jail::Host>,
     pub ahead: Ahead,
     pub requirement: Requirement,
     pub launch: Launch,
@@ -116,7 +115,6 @@ impl AheadMaker {
         let program = Program {
             launch: &self.launch,
             requirement: self.requirement,
-            cgroups: self.host.cgroups(),
         };
         let started = program.start_ahead(prestarted, &self.ahead.code).await?;
         let Some(mut started) = started else {

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use jail::{Event, Jail, JailError, Missing, Policy};
+use jail::{Event, JailError, Missing, Policy};
 
 use super::setup::AsyncCell;
+use super::source::Source;
 use crate::cell::pool::Maker;
 use crate::cell::{Boxed, CellError, Streams};
 
@@ -19,7 +20,7 @@ pub struct Prestarted {
 
 /// Makes sandboxes of one zygote.
 pub struct ZygoteMaker {
-    pub jail: Arc<Jail>,
+    pub source: Arc<dyn Source>,
     pub policy: Policy,
     pub has_input: bool,
     pub gathers: bool,
@@ -32,7 +33,8 @@ impl ZygoteMaker {
             prestarted: in_advance,
             ..self.policy.clone()
         };
-        let (cell, streams) = AsyncCell::spawn(self.jail.clone(), &policy, self.has_input).await?;
+        let (cell, streams) =
+            AsyncCell::spawn(self.source.clone(), &policy, self.has_input).await?;
         Ok((cell.gathering(self.gathers), streams))
     }
 
@@ -65,15 +67,15 @@ impl Maker for ZygoteMaker {
     type Made = Prestarted;
 
     fn is_started(&self) -> bool {
-        self.jail.is_started()
+        self.source.is_started()
     }
 
     fn start(&self) -> Result<(), CellError> {
-        Ok(self.jail.start()?)
+        self.source.start()
     }
 
     fn stop(&self) {
-        self.jail.stop();
+        self.source.stop();
     }
 
     fn make(&self) -> Boxed<'_, Result<Prestarted, CellError>> {

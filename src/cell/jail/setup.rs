@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jail::cgroup::Cgroups;
-use jail::{Event, Jail, JailError, Policy};
+use jail::{Event, JailError, Missing, Policy};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use super::prestarted::Prestarted;
+use super::source::Source;
+use crate::cell::isolation::LANDLOCK_WHOLE;
 use crate::cell::workspace::{make_channel, place};
 use crate::cell::{
     CellError, Channel, Isolation, Launch, Pending, Requirement, Share, Streams, TerminalEnd,
@@ -37,22 +38,23 @@ pub struct AsyncCell {
     gathers: bool,
     /// What of its session's files could not be brought here.
     left_out: Vec<PathBuf>,
+    source: Arc<dyn Source>,
 }
 
 impl AsyncCell {
     /// Asks for a cell, with its streams.
     pub async fn spawn(
-        jail: Arc<Jail>,
+        source: Arc<dyn Source>,
         policy: &Policy,
         has_input: bool,
     ) -> Result<(Self, Streams), CellError> {
         let (streams, theirs) = Streams::make(has_input).map_err(CellError::Pipe)?;
-        if !jail.is_started() {
-            let jail = jail.clone();
-            let started = tokio::task::spawn_blocking(move || jail.start()).await;
-            started.unwrap_or(Err(JailError::SpawnerGone))?;
+        if !source.is_started() {
+            let source = source.clone();
+            let started = tokio::task::spawn_blocking(move || source.start()).await;
+            started.unwrap_or(Err(JailError::SpawnerGone.into()))?;
         }
-        let inner = jail.spawn(policy, theirs)?;
+        let inner = source.spawn(policy, theirs).await?;
         let status = inner.status().ok_or(JailError::SpawnerGone)?;
         let readiness = watch(status).map_err(JailError::Talk)?;
         let cell = Self {
@@ -61,6 +63,7 @@ impl AsyncCell {
             channel: None,
             gathers: false,
             left_out: Vec::new(),
+            source,
         };
         Ok((cell, streams))
     }
@@ -147,7 +150,6 @@ pub struct Started {
 pub struct Program<'a> {
     pub launch: &'a Launch,
     pub requirement: Requirement,
-    pub cgroups: &'a Cgroups,
 }
 
 impl Program<'_> {
@@ -178,7 +180,7 @@ impl Program<'_> {
             landlock,
             seccomp,
         } = prestarted;
-        let isolation = Isolation::new(&missing, landlock, seccomp, self.cgroups);
+        let isolation = cell.source.isolation(&missing, landlock, seccomp);
         self.check(&isolation)?;
         let prelude = super::prelude(self.launch);
         if self.fill(&mut cell, prelude).await?.is_err() {
@@ -202,7 +204,7 @@ impl Program<'_> {
         loop {
             match cell.next_event().await.map_err(JailError::Talk)? {
                 Event::Ready { missing: found } => {
-                    self.check(&Isolation::before_lock(&found, self.cgroups))?;
+                    self.check(&before_lock(cell, &found))?;
                     missing = Some(found);
                     streams.pending = cell.pending()?;
                     // It waits by itself for the walls that are still to come.
@@ -211,7 +213,7 @@ impl Program<'_> {
                 }
                 Event::Locked { landlock, seccomp } => {
                     let missing = missing.ok_or(CellError::Lost)?;
-                    let isolation = Isolation::new(&missing, landlock, seccomp, self.cgroups);
+                    let isolation = cell.source.isolation(&missing, landlock, seccomp);
                     self.check(&isolation)?;
                     return Ok(isolation);
                 }
@@ -234,7 +236,7 @@ impl Program<'_> {
             landlock,
             seccomp,
         } = prestarted;
-        let isolation = Isolation::new(&missing, landlock, seccomp, self.cgroups);
+        let isolation = cell.source.isolation(&missing, landlock, seccomp);
         self.check(&isolation)?;
         let workspace = cell.inner.workspace().ok_or(CellError::Lost)?;
         cell.channel = Some(make_channel(workspace, cell.inner.uid())?);
@@ -288,4 +290,9 @@ impl Program<'_> {
             }),
         }
     }
+}
+
+/// The walls, as far as they are known before the last of them stand.
+fn before_lock(cell: &AsyncCell, missing: &[Missing]) -> Isolation {
+    cell.source.isolation(missing, LANDLOCK_WHOLE, true)
 }

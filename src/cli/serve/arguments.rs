@@ -105,6 +105,7 @@ impl Arguments {
     pub fn settings(&self, tiers: Tiers) -> Result<Settings, RequestError> {
         let mut settings = Settings {
             requirement: self.requirement.read(),
+            isolation: self.requirement.isolation(),
             trust: self.trust(),
             packages: self.compat.and_then(Compat::packages),
             tiers,

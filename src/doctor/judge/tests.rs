@@ -58,6 +58,7 @@ fn isolation(missing: &[&'static str]) -> Isolation {
         confines: true,
     };
     Isolation {
+        provider: "jail",
         level: Level::Reduced,
         walls: missing.iter().map(wall).collect(),
     }

@@ -54,14 +54,20 @@ pub fn split(output: &RunOutput) -> (Map<String, Value>, Map<String, Value>) {
         rest.insert("packages".to_owned(), packages.into());
     }
     if let Some((name, mut isolation)) = facts.remove_entry("isolation") {
+        let provider = isolation["provider"].clone();
         if let Some(walls) = isolation.get_mut("walls").and_then(Value::as_array_mut) {
             walls.retain(|wall| wall["stands"] == false);
             let missing = walls.iter().map(|wall| &wall["name"]);
             // A model can do nothing about who started the server, and would read it in every answer.
             let is_root_s = |name: &&Value| name.as_str().is_some_and(|it| OF_ROOT.contains(&it));
             let missing: Vec<&Value> = missing.filter(|name| !is_root_s(name)).collect();
-            if !missing.is_empty() {
-                facts.insert(name.clone(), json!({ "missing": missing }));
+            match provider.as_str() {
+                // What it lacks is the same in every answer, too.
+                Some(engine) if engine != "jail" => {
+                    facts.insert(name.clone(), json!({ "provider": engine }));
+                }
+                _ if missing.is_empty() => {}
+                _ => drop(facts.insert(name.clone(), json!({ "missing": missing }))),
             }
         }
         rest.insert(name, isolation);

@@ -25,3 +25,25 @@ pub fn drop_all() -> io::Result<()> {
     };
     Ok(set_capabilities(None, none)?)
 }
+
+/// The same where somebody else has dropped them, and nobody has the right to drop one any more.
+pub fn are_dropped() -> io::Result<()> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let sets = status.lines().filter(|line| line.starts_with("Cap"));
+    let is_empty = |line: &str| {
+        let set = line.split_once(':').map(|(_, set)| set.trim());
+        set.is_some_and(|set| !set.is_empty() && set.bytes().all(|digit| digit == b'0'))
+    };
+    let mut count = 0;
+    for set in sets {
+        count += 1;
+        if !is_empty(set) {
+            return Err(Errno::PERM.into());
+        }
+    }
+    match count {
+        // Inheritable, permitted, effective, bounding, ambient.
+        5.. => Ok(()),
+        _ => Err(Errno::INVAL.into()),
+    }
+}

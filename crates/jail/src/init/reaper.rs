@@ -20,8 +20,8 @@ pub struct Reaper<'a> {
     pub program: libc::pid_t,
     /// The socket to the server: its end is the server's.
     pub status: BorrowedFd<'a>,
-    /// The pipe whose end is the spawner's.
-    pub spawner: BorrowedFd<'a>,
+    /// The pipe whose end is the spawner's, if there is one.
+    pub spawner: Option<BorrowedFd<'a>>,
     /// Readable when a child has ended.
     pub signals: BorrowedFd<'a>,
     pub has_cgroups: bool,
@@ -33,16 +33,20 @@ impl Reaper<'_> {
         let mut program = Some(self.program);
         loop {
             let mut fds = [
-                PollFd::new(&self.status, PollFlags::RDHUP),
-                PollFd::new(&self.spawner, PollFlags::IN),
                 PollFd::new(&self.signals, PollFlags::IN),
+                PollFd::new(&self.status, PollFlags::RDHUP),
+                // Without one, the server's once more.
+                PollFd::new(
+                    self.spawner.as_ref().unwrap_or(&self.status),
+                    PollFlags::RDHUP,
+                ),
             ];
             match poll(&mut fds, None) {
                 Err(rustix::io::Errno::INTR) => continue,
                 other => other?,
             };
             let gone = PollFlags::RDHUP | PollFlags::HUP;
-            if fds[..2].iter().any(|fd| fd.revents().intersects(gone)) {
+            if fds[1..].iter().any(|fd| fd.revents().intersects(gone)) {
                 sys::exit_now(0);
             }
             drain(self.signals);

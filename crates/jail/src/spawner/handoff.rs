@@ -190,7 +190,7 @@ impl Handoff {
     /// Goes on as the spawner that was handed over.
     pub fn take(self) -> io::Result<ZygoteSpawner> {
         let network = self.network.map(Inherited::take).transpose()?;
-        let filters = Filters::new(self.has_cgroups, &self.mounts);
+        let filters = Filters::of(self.has_cgroups, &self.mounts);
         let root = Root {
             at: Path::new("/"),
             host_proc: self.host_proc.take()?,

@@ -32,10 +32,11 @@ use rustix::mount::{
 };
 
 use self::fill::Filled;
+pub use self::fill::lay_bare;
 pub use self::proc_files::Machine;
 pub use self::slot::lay_overlay;
 use self::trees::Opened;
-pub use self::trees::{attributes, open_trees};
+pub use self::trees::{attributes, open_trees, settings, system};
 use super::masks::{self, Mask};
 use super::setup_child::SetupChild;
 use crate::error::{Failed, step};

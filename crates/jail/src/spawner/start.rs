@@ -91,7 +91,7 @@ impl Spawner {
         })?;
         let building = Root::begin(&spec, trees, host_proc, child)?;
         // While the child makes the network namespace.
-        let filters = Filters::new(spec.has_cgroups, building.mounts());
+        let filters = Filters::of(spec.has_cgroups, building.mounts());
         let (root, network) = building.finish()?;
         // We are away from the host's network ourselves; the first slot has the same.
         let mut networks = HashMap::new();

@@ -39,7 +39,7 @@ pub fn fill(
     for (path, target) in links {
         symlink(target, inside(path))?;
     }
-    write_etc()?;
+    write_etc(&inside(Path::new("etc")))?;
     devices::fill_folder(fs::File::open(inside(Path::new("dev")))?)?;
 
     let (mut trees, mut mounts, mut engine) = (Vec::new(), Vec::new(), None);
@@ -118,8 +118,8 @@ pub fn top_links() -> Vec<(PathBuf, PathBuf)> {
         .collect()
 }
 
-fn write_etc() -> io::Result<()> {
-    let root = inside(Path::new("etc"));
+/// Fills the folder /etc.
+fn write_etc(root: &Path) -> io::Result<()> {
     for (name, text) in [
         ("passwd", etc::PASSWD),
         ("group", etc::GROUP),
@@ -137,7 +137,34 @@ fn write_etc() -> io::Result<()> {
     for name in ETC {
         let _ = fs::copy(Path::new("/etc").join(name), root.join(name));
     }
-    etc::copy_linked(&root)
+    etc::copy_linked(root)
+}
+
+/// Lays out the root of a container in an empty folder: what a cell's has, but for what the engine mounts there.
+pub fn lay_bare(root: &Path, links: &[Link]) -> io::Result<()> {
+    for folder in [
+        "etc/fonts",
+        "dev",
+        "proc",
+        "sys",
+        "tmp",
+        "workspace",
+        "opt",
+        "usr",
+        "run/hotcell",
+    ] {
+        fs::create_dir_all(root.join(folder))?;
+    }
+    fs::write(root.join("run/hotcell-init"), "")?;
+    for (path, target) in top_links() {
+        symlink(target, root.join(relative(&path)))?;
+    }
+    write_etc(&root.join("etc"))?;
+    // Last, as above.
+    for link in links {
+        symlink(&link.target, root.join(relative(&link.path)))?;
+    }
+    Ok(())
 }
 
 /// Which fonts there are, and where a cell keeps its list of them: fontconfig complains to a program's stderr without such a

@@ -49,11 +49,7 @@ pub fn open_trees(view: &View) -> io::Result<Vec<Opened>> {
         opened.push(Opened { tree, role });
         io::Result::Ok(())
     };
-    let unmerged = TOP
-        .iter()
-        .map(Path::new)
-        .filter(|top| fs::symlink_metadata(top).is_ok_and(|found| found.is_dir()));
-    for tree in unmerged.chain([Path::new("/usr")]) {
+    for tree in system() {
         open(tree, TREE, Role::Overlay(tree.to_owned()))?;
     }
     for tree in &view.trees {
@@ -71,12 +67,22 @@ pub fn open_trees(view: &View) -> io::Result<Vec<Opened>> {
     for Device { name, .. } in DEVICES {
         open(&Path::new("/dev").join(name), DEVICE, Role::Device(name))?;
     }
-    for path in ETC.map(Path::new) {
-        if path.is_dir() {
-            open(path, DATA, Role::Overlay(path.to_owned()))?;
-        }
+    for path in settings() {
+        open(path, DATA, Role::Overlay(path.to_owned()))?;
     }
     Ok(opened)
+}
+
+/// The folders of the host with its programs, which every cell sees.
+pub fn system() -> impl Iterator<Item = &'static Path> {
+    let is_folder = |top: &&Path| fs::symlink_metadata(top).is_ok_and(|found| found.is_dir());
+    let unmerged = TOP.iter().map(Path::new).filter(is_folder);
+    unmerged.chain([Path::new("/usr")])
+}
+
+/// Those below /etc.
+pub fn settings() -> impl Iterator<Item = &'static Path> {
+    ETC.iter().map(Path::new).filter(|path| path.is_dir())
 }
 
 /// What a granted folder is mounted under.

@@ -1,0 +1,121 @@
+//! Which provider a program is started by.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use jail::View;
+
+use super::{
+    Boxed, Cell, CellError, Containers, EngineKind, JailProvider, Launch, Provider, Requirement,
+    Start, Warming,
+};
+use crate::caller::Caller;
+use crate::config::{ContainerSettings, IsolationChoice};
+
+/// What the choice comes to, where `own` is the jail.
+pub fn choose(
+    choice: IsolationChoice,
+    own: Arc<dyn Provider>,
+    settings: &ContainerSettings,
+    warming: Option<Warming>,
+) -> Arc<dyn Provider> {
+    let containers = |kind| in_containers(kind, settings, warming.clone());
+    match choice {
+        IsolationChoice::Jail => own,
+        IsolationChoice::Podman => Arc::new(containers(EngineKind::Podman)),
+        IsolationChoice::Docker => Arc::new(containers(EngineKind::Docker)),
+        IsolationChoice::Auto => Arc::new(Auto {
+            own,
+            is_lacking: AtomicBool::new(false),
+            engine: OnceLock::new(),
+            settings: settings.clone(),
+            warming,
+        }),
+    }
+}
+
+fn in_containers(
+    kind: EngineKind,
+    settings: &ContainerSettings,
+    warming: Option<Warming>,
+) -> JailProvider {
+    let provider = JailProvider::of(Containers::new(kind, settings.clone(), warming.is_some()));
+    match warming {
+        Some(warming) => provider.with_warming(warming),
+        None => provider,
+    }
+}
+
+/// The jail where it is whole, else the first container engine that is there.
+struct Auto {
+    own: Arc<dyn Provider>,
+    /// Whether the jail could not be built, and a container could.
+    is_lacking: AtomicBool,
+    engine: OnceLock<Option<JailProvider>>,
+    settings: ContainerSettings,
+    warming: Option<Warming>,
+}
+
+impl Auto {
+    fn engine(&self) -> Option<&JailProvider> {
+        let find = || {
+            let kinds = [EngineKind::Podman, EngineKind::Docker].into_iter();
+            let kind = kinds.into_iter().find(|kind| kind.is_there())?;
+            Some(in_containers(kind, &self.settings, self.warming.clone()))
+        };
+        self.engine.get_or_init(find).as_ref()
+    }
+
+    /// The one that is asked first.
+    fn first(&self) -> &dyn Provider {
+        match self.is_lacking.load(Ordering::Relaxed) {
+            true => self.engine().map_or(&*self.own, |it| it as &dyn Provider),
+            false => &*self.own,
+        }
+    }
+}
+
+impl Provider for Auto {
+    fn start<'a>(&'a self, start: Start<'a>) -> Boxed<'a, Result<Box<dyn Cell>, CellError>> {
+        Box::pin(async move {
+            let lacking = match self.first().start(start).await {
+                Err(error) if error.is_of_host() && !self.is_lacking.load(Ordering::Relaxed) => {
+                    error
+                }
+                started => return started,
+            };
+            let Some(engine) = self.engine() else {
+                return Err(lacking);
+            };
+            match engine.start(start).await {
+                Ok(cell) => {
+                    self.is_lacking.store(true, Ordering::Relaxed);
+                    Ok(cell)
+                }
+                // What the jail lacks is the shorter way to a sandbox.
+                Err(_) => Err(lacking),
+            }
+        })
+    }
+
+    fn prestart(
+        &self,
+        launch: &Launch,
+        requirement: Requirement,
+        caller: &Caller,
+    ) -> Result<(), CellError> {
+        self.first().prestart(launch, requirement, caller)
+    }
+
+    fn prepare(&self, view: &View) -> Result<(), CellError> {
+        match self.first().prepare(view) {
+            // The start will find another.
+            Err(error) if error.is_of_host() => Ok(()),
+            prepared => prepared,
+        }
+    }
+
+    fn settle(&self) {
+        self.own.settle();
+    }
+}

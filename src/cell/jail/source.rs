@@ -1,0 +1,115 @@
+//! Where cells with our own init come from: the jail builds all their walls itself, or a container engine the outer ones.
+
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex};
+
+use jail::{Host, Jail, JailError, Missing, Policy, View, Zygote};
+
+use super::lock;
+use crate::cell::isolation::{Around, Isolation};
+use crate::cell::{Boxed, CellError};
+
+/// A runtime to pre-start, and the library to start it with.
+pub type Runtime = (Zygote, Arc<OwnedFd>);
+
+/// Makes cells that all see the same of the host.
+pub trait Source: Send + Sync + 'static {
+    /// Whether it makes one at once.
+    fn is_started(&self) -> bool;
+
+    /// Gets it to where it does. Blocks.
+    fn start(&self) -> Result<(), CellError>;
+
+    /// Lets go of what that took.
+    fn stop(&self);
+
+    /// Asks for a cell. `stdio` are the program's ends of the standard streams.
+    fn spawn<'a>(
+        &'a self,
+        policy: &'a Policy,
+        stdio: [OwnedFd; 3],
+    ) -> Boxed<'a, Result<jail::Cell, CellError>>;
+
+    /// Which walls stand around a cell of it that has said this of itself.
+    fn isolation(&self, missing: &[Missing], landlock: u8, seccomp: bool) -> Isolation;
+}
+
+/// Who knows how sources are made.
+pub trait Sources: Send + Sync {
+    /// A source of cells that see `view`, with a runtime that they pre-start if there is one.
+    fn source(&self, view: &View, runtime: Option<Runtime>) -> Result<Arc<dyn Source>, CellError>;
+
+    /// Whether a pre-started cell can be a copy of another, or each has to start its runtime for itself.
+    fn copies(&self) -> bool;
+
+    /// Waits until nothing runs any more in cells that were dropped. Blocks.
+    fn settle(&self);
+}
+
+/// The jail on this host, opened when the first cell is needed.
+#[derive(Default)]
+pub struct OwnHost(pub Mutex<Option<Arc<Host>>>);
+
+impl OwnHost {
+    fn open(&self) -> Result<Arc<Host>, JailError> {
+        let mut host = lock(&self.0);
+        if let Some(host) = &*host {
+            return Ok(host.clone());
+        }
+        Ok(host.insert(Arc::new(Host::open()?)).clone())
+    }
+}
+
+impl Sources for OwnHost {
+    fn source(&self, view: &View, runtime: Option<Runtime>) -> Result<Arc<dyn Source>, CellError> {
+        let host = self.open()?;
+        let view = view.clone();
+        let jail = match runtime {
+            None => Jail::new(host.clone(), view),
+            Some((zygote, library)) => Jail::of_zygote(host.clone(), view, zygote, library),
+        };
+        Ok(Arc::new(JailSource { host, jail }))
+    }
+
+    fn copies(&self) -> bool {
+        true
+    }
+
+    fn settle(&self) {
+        if let Some(host) = &*lock(&self.0) {
+            host.settle();
+        }
+    }
+}
+
+pub struct JailSource {
+    pub host: Arc<Host>,
+    pub jail: Jail,
+}
+
+impl Source for JailSource {
+    fn is_started(&self) -> bool {
+        self.jail.is_started()
+    }
+
+    fn start(&self) -> Result<(), CellError> {
+        Ok(self.jail.start()?)
+    }
+
+    fn stop(&self) {
+        self.jail.stop();
+    }
+
+    fn spawn<'a>(
+        &'a self,
+        policy: &'a Policy,
+        stdio: [OwnedFd; 3],
+    ) -> Boxed<'a, Result<jail::Cell, CellError>> {
+        Box::pin(async move { Ok(self.jail.spawn(policy, stdio)?) })
+    }
+
+    fn isolation(&self, missing: &[Missing], landlock: u8, seccomp: bool) -> Isolation {
+        let around = Around::Jail(self.host.cgroups());
+        Isolation::new(missing, landlock, seccomp, around)
+    }
+}
