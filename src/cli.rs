@@ -3,6 +3,7 @@
 mod completions;
 mod doctor;
 mod heard;
+mod image;
 mod install;
 mod languages;
 mod logs;
@@ -80,6 +81,8 @@ enum Command {
     Replay(replay::Arguments),
     /// Test the sandbox on this machine, with a program inside it
     Doctor(doctor::Arguments),
+    /// Make images for containers, without any registry
+    Image(image::Arguments),
     /// Print what completes hotcell's arguments in a shell
     Completions(completions::Arguments),
     /// Write the manual pages to a folder
@@ -116,6 +119,7 @@ pub fn main_with(engine: Option<Engine>) -> ExitCode {
         Command::Logs(arguments) => logs::main(&arguments),
         Command::Replay(arguments) => replay::main(&arguments),
         Command::Doctor(arguments) => doctor::main(&arguments),
+        Command::Image(arguments) => image::main(&arguments),
         Command::Completions(arguments) => completions::main(&arguments, Arguments::command()),
         Command::Man(arguments) => completions::man(&arguments, Arguments::command()),
     };

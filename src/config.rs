@@ -75,7 +75,7 @@ pub use self::discovered::{bridge_folder, plain_json};
 pub use self::error::ConfigError;
 use self::error::{Mistake, checked};
 use self::file::{File, Words};
-pub use self::isolation::{ContainerSettings, IsolationChoice};
+pub use self::isolation::{ContainerSettings, IsolationChoice, is_image_name};
 pub use self::rules::{Redaction, Rules, Ruling};
 pub use self::server::{Program, Reach, Remote, Server, Transport};
 use self::servers::ServersTable;

@@ -4,6 +4,7 @@
 //! made out here, where a witness stands. What is wrong comes with how to fix it.
 
 mod cells;
+mod engines;
 mod fix;
 mod judge;
 mod probe;
@@ -17,6 +18,7 @@ use std::time::Instant;
 use jail::init::seccomp;
 use serde::Serialize;
 
+pub use self::engines::{EngineReport, examine as examine_engines};
 pub use self::stores::{Kept, verify};
 use crate::cell::{CellError, Isolation};
 use crate::engine::Engine;
@@ -34,6 +36,9 @@ pub struct Report {
     /// A short name for exactly the filter that programs get.
     pub filter: Option<String>,
     pub languages: Languages,
+    /// The container engines of this machine, as programs in their containers find them; if they were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub engines: Vec<EngineReport>,
     /// What is wrong with the configuration, if anything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config: Option<String>,
@@ -128,6 +133,7 @@ pub async fn examine(engine: &Engine) -> Report {
         kernel: kernel.release().to_string_lossy().into_owned(),
         filter,
         languages: languages(engine),
+        engines: Vec::new(),
         config: None,
         duration_ms: started.elapsed().as_secs_f64() * 1e3,
     }

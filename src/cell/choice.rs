@@ -34,7 +34,8 @@ pub fn choose(
     }
 }
 
-fn in_containers(
+/// Programs in containers of this engine.
+pub fn in_containers(
     kind: EngineKind,
     settings: &ContainerSettings,
     warming: Option<Warming>,

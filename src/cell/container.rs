@@ -57,6 +57,19 @@ impl Containers {
     }
 }
 
+/// Makes the image `name` of the root file system in `root`, or of this system. Nothing is downloaded.
+pub fn build_image(
+    kind: EngineKind,
+    settings: &ContainerSettings,
+    name: &str,
+    root: Option<&Path>,
+) -> Result<(), ContainerError> {
+    let engine = ContainerEngine::find(kind, settings)?;
+    engine.import(name, |pipe| {
+        image::write_system(root, io::BufWriter::new(pipe))
+    })
+}
+
 impl Sources for Containers {
     fn source(&self, view: &View, runtime: Option<Runtime>) -> Result<Arc<dyn Source>, CellError> {
         let found = self.0.clone();

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use super::{OUR_FAILURE, explain, single_thread, with_causes};
-use crate::doctor::{Group, Kept, Level, Report, State, examine, verify};
+use crate::config::IsolationChoice;
+use crate::doctor::{Group, Kept, Level, Report, State, examine, examine_engines, verify};
 use crate::hint::Surface;
 use crate::service::{Service, Settings};
 
@@ -26,6 +27,12 @@ pub struct Arguments {
     /// Read all that hotcell keeps on the disk (built programs, packages, runtimes), and throw away what is not as it was stored
     #[arg(long)]
     store: bool,
+    /// Also test the container engines of this machine, each with a program in a container
+    #[arg(long)]
+    engines: bool,
+    /// Test this kind of sandbox instead of the one that is used
+    #[arg(long, value_name = "PROVIDER", value_parser = IsolationChoice::WORDS)]
+    isolation: Option<String>,
 }
 
 pub fn main(arguments: &Arguments) -> ExitCode {
@@ -33,7 +40,11 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         Ok(runtime) => runtime,
         Err(code) => return code,
     };
-    let service = Service::new(Settings::for_one_run());
+    let asked = arguments.isolation.as_deref();
+    let service = Service::new(Settings {
+        isolation: asked.and_then(IsolationChoice::parse),
+        ..Settings::for_one_run()
+    });
     let engine = service.engine();
     // No wall depends on it, but nothing will run.
     let broken = engine.config().err();
@@ -49,6 +60,10 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     }
     let report = Report {
         config: broken.as_ref().map(|it| with_causes(it)),
+        engines: match arguments.engines {
+            true => runtime.block_on(examine_engines(engine)),
+            false => Vec::new(),
+        },
         ..runtime.block_on(examine(engine))
     };
     let text = if arguments.json {
@@ -120,6 +135,9 @@ fn show(report: &Report) -> String {
         languages.runnable.len(),
         languages.known
     ));
+    for engine in &report.engines {
+        lines.push(format!("  {}: {}", engine.name, engine.words()));
+    }
     lines.push(match report.isolation {
         Level::Full => "isolation: full".to_owned(),
         Level::Reduced => format!("isolation: reduced: {}", report.lacking.join(", ")),

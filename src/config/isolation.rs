@@ -47,7 +47,7 @@ pub struct ContainerSettings {
 impl ContainerTable {
     pub fn check(self) -> Result<ContainerSettings, Mistake> {
         let word = |word: Option<Spanned<String>>| {
-            let checked = word.map(|word| match is_word(word.get_ref()) {
+            let checked = word.map(|word| match is_image_name(word.get_ref()) {
                 true => Ok(word.into_inner()),
                 false => Err(Mistake::at(&word, "it is no name that an engine takes")),
             });
@@ -61,7 +61,7 @@ impl ContainerTable {
 }
 
 /// Whether it can be an argument of its own, and is no option.
-fn is_word(text: &str) -> bool {
+pub fn is_image_name(text: &str) -> bool {
     let is_part = |it: u8| it.is_ascii_alphanumeric() || b"./:_-@".contains(&it);
     !text.is_empty() && !text.starts_with('-') && text.bytes().all(is_part)
 }

@@ -51,14 +51,7 @@ pub struct Probe {
 /// Asks for the facts, then tries the three limits at once. An error means that
 /// there was no cell at all.
 pub async fn probe(provider: &dyn Provider) -> Result<Findings, CellError> {
-    let witness = Witness::stand();
-    let facts = launch(&witness.question(), Limits::default(), PATIENCE);
-    let result = run(provider, &facts).await?.result;
-    let outside = Outside {
-        environment: facts.env.into_keys().collect(),
-        was_reached: witness.was_reached(),
-    };
-    drop(witness);
+    let (result, outside) = probe_facts(provider).await?;
 
     // Where no control group counts, the probe's own file is counted too.
     let file = std::fs::metadata(OWN_BINARY).map_or(0, |found| found.len());
@@ -86,6 +79,18 @@ pub async fn probe(provider: &dyn Provider) -> Result<Findings, CellError> {
         processes,
         endless,
     })
+}
+
+/// Asks for the facts alone.
+pub async fn probe_facts(provider: &dyn Provider) -> Result<(Ended, Outside), CellError> {
+    let witness = Witness::stand();
+    let facts = launch(&witness.question(), Limits::default(), PATIENCE);
+    let result = run(provider, &facts).await?.result;
+    let outside = Outside {
+        environment: facts.env.into_keys().collect(),
+        was_reached: witness.was_reached(),
+    };
+    Ok((result, outside))
 }
 
 /// The facts that a probe told; a line that is none says nothing.

@@ -415,3 +415,91 @@ fn an_image_that_is_not_there_is_told_and_never_pulled() {
         answer.err()
     );
 }
+
+#[test]
+fn a_servers_runs_find_containers_in_which_the_interpreter_waits() {
+    let Some(hotcell) = podman() else { return };
+    let log = hotcell.place("home/log");
+    let mut command = hotcell.command();
+    command
+        .args(["serve", "--isolation", "podman"])
+        .env("HOTCELL_LOG", "debug")
+        .stderr(fs::File::create(&log).unwrap());
+    let mut client = Client::of(command);
+    client.begin();
+    let pid = client.child.id();
+    let mut run = || {
+        let code =
+            "import os\nprint(os.path.exists('/workspace/left'))\nopen('/workspace/left', 'w')";
+        let facts = crate::raw::record(&client.run(json!({ "code": code, "language": "python" })));
+        assert_eq!(facts["stdout"], "False\n", "{facts}");
+        fs::read_to_string(&log).unwrap()
+    };
+    run();
+    let warm = || {
+        assert!(eventually(PATIENCE, || !containers_of(pid).is_empty()));
+        run().contains("from=\"the warm pool\"")
+    };
+    assert!(eventually(PATIENCE, warm));
+}
+
+#[test]
+fn an_image_is_made_of_a_folder_and_its_programs_are_run() {
+    let Some(hotcell) = podman() else { return };
+    // A shell and what it needs.
+    let root = hotcell.make_folder("root");
+    let script = "for file in $(readlink -f /bin/bash) $(ldd /bin/bash | grep -o '/[^ ]*'); do mkdir -p $0/usr$(dirname ${file#/usr}); \
+        cp -L $file $0/usr${file#/usr}; done; for link in bin lib lib64; do ln -s usr/$link $0/$link; done; echo of the image > $0/usr/marker";
+    let made = Command::new("sh").args(["-c", script]).arg(&root).status();
+    assert!(made.unwrap().success());
+    let name = format!("localhost/hotcell-test:{}", std::process::id());
+    let build = |arguments: &[&str]| {
+        let mut command = hotcell.command();
+        Running::start(command.args(["image", "build"]).args(arguments)).finish()
+    };
+    let built = build(&["--root", root.to_str().unwrap(), &name]);
+    assert_eq!(built.out(), format!("{name}\n"), "{}", built.err());
+    let config = format!("isolation = \"podman\"\n[container]\nimage = \"{name}\"\n");
+    hotcell.write("home/.config/hotcell/config.toml", config);
+    let answer = hotcell.run(&["-l", "bash", "-c", "read x < /usr/marker; echo \"$x\""]);
+    assert_eq!(answer.out(), "of the image\n", "{}", answer.err());
+    // Its container may be on its way out.
+    let remove = || Command::new("podman").args(["rmi", &name]).output();
+    assert!(eventually(PATIENCE, || remove().unwrap().status.success()));
+    for wrong in [&["--root", "/proc", "x"][..], &["--privileged"], &["a b"]] {
+        let refused = build(wrong);
+        assert_ne!(refused.code, Some(0), "{}", refused.err());
+    }
+}
+
+#[test]
+fn the_doctor_tests_containers_from_inside() {
+    let Some(hotcell) = podman() else { return };
+    let doctor = |arguments: &[&str]| {
+        let mut command = hotcell.command();
+        Running::start(command.args(["doctor", "--json"]).args(arguments)).finish()
+    };
+    // Not without being asked: engines leave files.
+    assert!(doctor(&[]).json().get("engines").is_none());
+    let report = doctor(&["--engines"]).json();
+    let engines = report["engines"].as_array().unwrap();
+    let podman = engines.iter().find(|it| it["name"] == "podman").unwrap();
+    assert_eq!(podman["works"], true, "{podman}");
+    // What containers share with the host, and nothing that confines.
+    let lacking = json!([
+        "locks",
+        "private inodes",
+        "no new namespaces",
+        "private devices"
+    ]);
+    assert_eq!(podman["lacking"], lacking, "{podman}");
+    let report = doctor(&["--isolation", "podman"]).json();
+    let checks = report["checks"].as_array().unwrap().iter();
+    let failed = checks.filter(|check| check["state"] == "failed");
+    let failed: Vec<&str> = failed
+        .map(|check| check["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(failed, ["locks"], "{report}");
+    // The control: the jail shares no inodes.
+    assert_eq!(doctor(&["--isolation", "jail"]).json()["isolation"], "full");
+}

@@ -142,10 +142,10 @@ pub fn run(cell: NewCell<'_>) {
 }
 
 /// Says which step failed, and ends.
-pub(crate) fn report_failure(status: BorrowedFd<'_>, failed: Failed) {
+pub(crate) fn report_failure(status: BorrowedFd<'_>, failed: Failed) -> ! {
     let message = codec::to_bytes(&Status::Failed(failed));
     let _ = wire::send(status, &message, &[]);
-    sys::exit_now(1);
+    sys::exit_now(1)
 }
 
 fn enter(cell: NewCell<'_>) -> Result<(), Failed> {

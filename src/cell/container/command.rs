@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 
 use jail::container::{FOLDER, PROGRAM};
 use jail::{Access, Limits, View};
@@ -91,15 +91,15 @@ impl ContainerEngine {
             (None, None) => return Err(ContainerError::Prepare(io::ErrorKind::NotFound.into())),
         };
         let arguments = self.arguments(view, limits, uid, folder, &image)?;
-        let refused = match self.call(&arguments, None) {
+        let refused = match self.ask(&arguments) {
             Ok(_) => return Ok(()),
             Err(said) => said,
         };
         let is_missing = is_about_image(&refused);
         if let Some(skeleton) = own_image.filter(|_| is_missing) {
-            self.import(&skeleton.name(), &skeleton.tar)?;
+            self.import(&skeleton.name(), |mut pipe| pipe.write_all(&skeleton.tar))?;
             return self
-                .call(&arguments, None)
+                .ask(&arguments)
                 .map(drop)
                 .map_err(|said| self.refused(said));
         }
@@ -107,8 +107,15 @@ impl ContainerEngine {
     }
 
     /// Makes an image of a root file system.
-    pub fn import(&self, image: &str, tar: &[u8]) -> Result<(), ContainerError> {
-        let made = self.call(&["import", "-", image].map(OsString::from), Some(tar));
+    pub fn import(
+        &self,
+        image: &str,
+        write: impl FnOnce(ChildStdin) -> io::Result<()>,
+    ) -> Result<(), ContainerError> {
+        let arguments = ["import", "-", image].map(OsString::from);
+        let mut written = Ok(());
+        let made = self.call(&arguments, Some(|pipe| written = write(pipe)));
+        let made = written.map_err(|error| error.to_string()).and(made);
         made.map(drop).map_err(|said| ContainerError::Image {
             engine: self.kind.name(),
             image: image.to_owned(),
@@ -248,11 +255,20 @@ impl ContainerEngine {
     }
 
     /// What the engine printed; or what it complained about.
-    pub fn call(&self, arguments: &[OsString], stdin: Option<&[u8]>) -> Result<String, String> {
+    pub fn ask(&self, arguments: &[OsString]) -> Result<String, String> {
+        self.call(arguments, None::<fn(ChildStdin)>)
+    }
+
+    /// The same of one whose standard input `write` has.
+    fn call(
+        &self,
+        arguments: &[OsString],
+        write: Option<impl FnOnce(ChildStdin)>,
+    ) -> Result<String, String> {
         let said = |error: io::Error| error.to_string();
         let mut child = Command::new(&self.program)
             .args(arguments)
-            .stdin(match stdin {
+            .stdin(match write {
                 Some(_) => Stdio::piped(),
                 None => Stdio::null(),
             })
@@ -262,9 +278,8 @@ impl ContainerEngine {
             .process_group(0)
             .spawn()
             .map_err(said)?;
-        if let (Some(bytes), Some(mut pipe)) = (stdin, child.stdin.take()) {
-            // One that does not want it says why.
-            let _ = pipe.write_all(bytes);
+        if let (Some(write), Some(pipe)) = (write, child.stdin.take()) {
+            write(pipe);
         }
         let output = child.wait_with_output().map_err(said)?;
         match output.status.success() {

@@ -38,14 +38,14 @@ fn remove_containers(engine: &ContainerEngine) {
     let filter = format!("--filter=label={LABEL}");
     let format = "{{.ID}} {{.Labels}}";
     let list = ["ps", "--all", &filter, "--format", format].map(Into::into);
-    let Ok(listed) = engine.call(&list, None) else {
+    let Ok(listed) = engine.ask(&list) else {
         return;
     };
     for line in listed.lines() {
         if let Some((id, labels)) = line.split_once(' ')
             && is_gone(server(labels))
         {
-            let _ = engine.call(&["rm", "--force", id].map(Into::into), None);
+            let _ = engine.ask(&["rm", "--force", id].map(Into::into));
         }
     }
 }

@@ -64,7 +64,7 @@ fn enter(status: &OwnedFd) -> Result<(), Failed> {
         })?),
         false => None,
     };
-    live(Inside {
+    let lived = live(Inside {
         policy: &policy,
         stdio: &stdio,
         status,
@@ -75,7 +75,12 @@ fn enter(status: &OwnedFd) -> Result<(), Failed> {
         begin: runtime.as_ref().map_or(Begin::Exec, Begin::Prestart),
         missing: missing(has_cgroups),
         outer: Outer::Container,
-    })
+    });
+    match lived {
+        Ok(()) => Ok(()),
+        // Not by returning: what this function owns may be closed already.
+        Err(failed) => report_failure(status.as_fd(), failed),
+    }
 }
 
 fn receive(status: &OwnedFd) -> io::Result<(ContainerSpec, [OwnedFd; 3], Option<OwnedFd>)> {
