@@ -53,11 +53,15 @@ use said;
 
 #[rustfmt::skip]
 fn inside(said: &[Fact], outside: &Outside, isolation: &Isolation) -> Vec<Check> {
+    let whose = match isolation.provider {
+        "jail" => "it is nobody (65534), whoever started it",
+        _ => "it is nobody, or a user that nobody else is",
+    };
     let hidden = &[Errno::NOENT, Errno::ACCESS];
     let given = format!("the {} variables it was given, none of ours", outside.environment.len());
     // What it means for the program, which wall keeps it, and whether it is kept.
     let mut table = vec![
-        ("user", "it is nobody (65534), whoever started it", "private root", ids(said, isolation)),
+        ("user", whose, "private root", ids(said, isolation)),
         ("capabilities", "all five sets are empty: it has no privilege of root", "private root", capabilities(said)),
         ("no new privileges", "nothing it starts can gain any", "private root", no_new_privileges(said)),
         ("system call filter", "a filter is active", "seccomp", filter(said)),

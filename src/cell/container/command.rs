@@ -233,24 +233,25 @@ impl ContainerEngine {
         inside: &Path,
         access: Access,
     ) -> Result<OsString, ContainerError> {
-        let has_colon = |path: &Path| path.as_os_str().as_encoded_bytes().contains(&b':');
-        if has_colon(host) || has_colon(inside) {
+        // Engines take what is mounted as one word with parts.
+        let is_odd = |path: &Path| {
+            let bytes = path.as_os_str().as_encoded_bytes();
+            bytes.iter().any(|it| b":,\"\n".contains(it))
+        };
+        if is_odd(host) || is_odd(inside) {
             return Err(ContainerError::Cannot {
                 engine: self.kind.name(),
-                what: "be shown a folder with a `:` in its name",
+                what: "be shown a folder with `:`, `,` or a quotation mark in its name",
             });
         }
-        let options = match (access, self.kind) {
-            // SECURITY: Podman makes the first mount read-only, and not those below it; so these are left out.
-            (Access::ReadOnly, EngineKind::Podman) => ":ro,bind",
-            (Access::ReadOnly, EngineKind::Docker) => ":ro",
-            (Access::Write, _) => ":rw",
-        };
-        let mut word = OsString::from("--volume=");
+        let mut word = OsString::from("--mount=type=bind,source=");
         word.push(host);
-        word.push(":");
+        word.push(",destination=");
         word.push(inside);
-        word.push(options);
+        if access == Access::ReadOnly {
+            // SECURITY: the engine makes the first mount read-only, and not those below it; so these are left out.
+            word.push(",readonly,bind-nonrecursive=true");
+        }
         Ok(word)
     }
 
@@ -299,7 +300,7 @@ fn complaint(stderr: &[u8]) -> String {
         .collect();
     let errors = lines
         .iter()
-        .find(|line| line.starts_with("Error") || line.contains("rror:"));
+        .find(|line| line.contains("rror") || line.starts_with("docker: "));
     let line = errors
         .or(lines.last())
         .copied()
