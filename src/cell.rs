@@ -8,6 +8,7 @@ mod changes;
 mod choice;
 mod container;
 mod error;
+mod gvisor;
 mod isolation;
 mod jail;
 mod launch;

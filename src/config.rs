@@ -4,7 +4,7 @@
 //! ```toml
 //! auto_install = false               # whether a missing runtime is fetched without being asked for
 //! save_tools = true                  # whether programs may keep functions as tools (docs/codemode.md)
-//! isolation = "jail"                 # who builds the walls: "jail", "podman", "docker", or "auto" (docs/isolation.md)
+//! isolation = "jail"                 # who builds the walls: "jail", "podman", "docker", "gvisor" or "auto" (docs/isolation.md)
 //!
 //! [network]
 //! allow = ["*.example.com"]          # what a run may ask for: "none", "all" (the default) or hosts

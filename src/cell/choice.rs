@@ -5,6 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use jail::View;
 
+use super::gvisor::Gvisor;
+use super::jail::Sources;
 use super::{
     Boxed, Cell, CellError, Containers, EngineKind, JailProvider, Launch, Provider, Requirement,
     Start, Warming,
@@ -24,6 +26,7 @@ pub fn choose(
         IsolationChoice::Jail => own,
         IsolationChoice::Podman => Arc::new(containers(EngineKind::Podman)),
         IsolationChoice::Docker => Arc::new(containers(EngineKind::Docker)),
+        IsolationChoice::Gvisor => Arc::new(warmed(Gvisor::default(), warming)),
         IsolationChoice::Auto => Arc::new(Auto {
             own,
             is_lacking: AtomicBool::new(false),
@@ -40,7 +43,12 @@ pub fn in_containers(
     settings: &ContainerSettings,
     warming: Option<Warming>,
 ) -> JailProvider {
-    let provider = JailProvider::of(Containers::new(kind, settings.clone(), warming.is_some()));
+    let containers = Containers::new(kind, settings.clone(), warming.is_some());
+    warmed(containers, warming)
+}
+
+fn warmed(sources: impl Sources + 'static, warming: Option<Warming>) -> JailProvider {
+    let provider = JailProvider::of(sources);
     match warming {
         Some(warming) => provider.with_warming(warming),
         None => provider,

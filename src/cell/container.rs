@@ -25,7 +25,7 @@ use super::jail::{Runtime, Source, Sources};
 use super::{Boxed, CellError, Isolation};
 use crate::config::ContainerSettings;
 use crate::random::random_name;
-pub use command::{ContainerEngine, EngineKind};
+pub use command::{ContainerEngine, EngineKind, on_path};
 pub use error::ContainerError;
 
 /// How long a container may take from its start until its init is there. Far above what it takes.

@@ -149,17 +149,20 @@ pub enum Around<'a> {
     Jail(&'a Cgroups),
     /// The container engine of this name.
     Container(&'static str),
+    /// gVisor, which is a kernel.
+    Gvisor,
 }
 
 impl Around<'_> {
     fn is_container(self) -> bool {
-        matches!(self, Self::Container(_))
+        !matches!(self, Self::Jail(_))
     }
 
     fn provider(self) -> &'static str {
         match self {
             Self::Jail(_) => "jail",
             Self::Container(engine) => engine,
+            Self::Gvisor => "gvisor",
         }
     }
 
@@ -168,6 +171,9 @@ impl Around<'_> {
             Self::Jail(_) => {
                 "own user, pid and mount namespaces; the root has only the folders it may see"
                     .to_owned()
+            }
+            Self::Gvisor => {
+                "a kernel of its own (gVisor), with a read-only root and no capabilities".to_owned()
             }
             Self::Container(engine) => format!(
                 "a container of {engine} with a read-only root, no capabilities and no privileges to gain"
@@ -178,6 +184,7 @@ impl Around<'_> {
     fn cgroups(self, missing: &[Missing]) -> WallReport {
         let (stands, how) = match self {
             Self::Jail(cgroups) => (cgroups.mode() != Mode::None, cgroups.reason().to_owned()),
+            Self::Gvisor => (false, "gVisor is started without cgroups.".to_owned()),
             Self::Container(engine) => match missing.iter().any(|it| it.wall == Wall::Cgroups) {
                 false => (true, format!("made by {engine}")),
                 true => (false, format!("{engine} has no right to make any here.")),

@@ -170,6 +170,7 @@ impl JailProvider {
     }
 
     async fn start_program(&self, start: Start<'_>) -> Result<JailCell, CellError> {
+        self.sources.refuses(start.launch)?;
         let program = Program {
             launch: start.launch,
             requirement: start.requirement,

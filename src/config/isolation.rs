@@ -14,10 +14,11 @@ pub enum IsolationChoice {
     Auto,
     Podman,
     Docker,
+    Gvisor,
 }
 
 impl IsolationChoice {
-    pub const WORDS: [&'static str; 4] = ["auto", "jail", "podman", "docker"];
+    pub const WORDS: [&'static str; 5] = ["auto", "jail", "podman", "docker", "gvisor"];
 
     pub fn parse(word: &str) -> Option<Self> {
         Some(match word {
@@ -25,6 +26,7 @@ impl IsolationChoice {
             "jail" => Self::Jail,
             "podman" => Self::Podman,
             "docker" => Self::Docker,
+            "gvisor" => Self::Gvisor,
             _ => return None,
         })
     }

@@ -1,5 +1,7 @@
 //! Sandboxes in containers of a real Podman: what runs in them, what holds it, what is left of them, and what is said where there are none.
 
+mod gvisor;
+
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
@@ -410,7 +412,7 @@ fn an_image_that_is_not_there_is_told_and_never_pulled() {
     );
     let answer = hotcell.run(&["-l", "sh", "-c", "echo 1"]);
     assert!(
-        answer.err().contains("auto, jail, podman, docker"),
+        answer.err().contains("auto, jail, podman, docker, gvisor"),
         "{}",
         answer.err()
     );

@@ -51,6 +51,8 @@ pub struct Cell {
     pub(crate) uid: Option<u32>,
     /// Whether nothing but our init is left in it.
     pub(crate) is_empty: bool,
+    /// Whether its processes are another kernel's, and have no numbers here.
+    pub(crate) is_guest: bool,
     /// Processes that stand still while others run.
     pub(crate) aside: HashSet<i32>,
 }
@@ -137,7 +139,7 @@ impl Cell {
                     let workspace = fds.next().ok_or(io::ErrorKind::InvalidData)?;
                     self.folders = Some(Folders {
                         workspace,
-                        usage: Arc::new(ProcUsage::new(fds.collect())),
+                        usage: Arc::new(ProcUsage::new(fds.collect(), self.is_guest)),
                     });
                     Event::Ready { missing }
                 }
@@ -151,6 +153,11 @@ impl Cell {
                 }
             }));
         }
+    }
+
+    /// Whether its processes are another kernel's: none of them can be stopped, interrupted or copied from here.
+    pub fn is_guest(&self) -> bool {
+        self.is_guest
     }
 
     /// Becomes readable when there is an event.

@@ -21,7 +21,7 @@ use rustix::net::{
 };
 use rustix::process::{PidfdFlags, pidfd_open};
 
-pub(crate) use self::inside::{main, open_kills};
+pub(crate) use self::inside::{main, main_of_guest, open_kills};
 use crate::cell::{Cell, Sent};
 use crate::codec::{self, fields};
 use crate::host::is_host_root;
@@ -159,6 +159,7 @@ impl Connected {
             terminal: Sent::expected(spec.policy.terminal.is_some()),
             uid,
             is_empty: false,
+            is_guest: false,
             aside: Default::default(),
         })
     }

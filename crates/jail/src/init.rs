@@ -222,6 +222,8 @@ pub(crate) enum Outer {
     Cell,
     /// The engine of a container.
     Container,
+    /// Another kernel, around us alone.
+    Guest,
 }
 
 /// A pid 1 at its root, in namespaces of its own.
@@ -259,6 +261,8 @@ pub(crate) fn live(inside: Inside<'_>) -> Result<(), Failed> {
     let folders = step("opening the workspace", || {
         match outer {
             Outer::Cell => open_folders(filters.has_cgroups, has_proc),
+            // It has been given to the server already, which may have filled it.
+            Outer::Guest => Ok(Vec::new()),
             // Its cgroup is the engine's: we count for ourselves, but for what the kernel has killed.
             Outer::Container => {
                 let mut folders = open_folders(false, true)?;
@@ -285,13 +289,23 @@ pub(crate) fn live(inside: Inside<'_>) -> Result<(), Failed> {
     // Before the limits: the kernel counts descriptors on their way by user, and compares with the limit of whoever sends. Another cell of the
     // same user may have as many on their way as it can open, and no more.
     step("reporting", || {
+        if outer == Outer::Guest {
+            return Ok(());
+        }
         let message = codec::to_bytes(&Status::Ready { missing });
         let sent = listener.iter().chain(terminal.as_ref().map(|it| &it.ours));
         let sent: Vec<_> = sent.chain(&folders).map(AsFd::as_fd).collect();
         wire::send(status.as_fd(), &message, &sent)
     })?;
     drop((folders, listener));
-    step("setting limits", || limits::apply(&policy.limits))?;
+    step("setting limits", || match outer {
+        Outer::Cell | Outer::Container => limits::apply(&policy.limits),
+        // Its kernel knows some of them.
+        Outer::Guest => {
+            limits::apply_known(&policy.limits);
+            Ok(())
+        }
+    })?;
     if !filters.has_cgroups {
         step("pinning to processors", || {
             limits::pin(&processors(policy.limits.cpus, filters.has_cgroups)?)
@@ -318,7 +332,7 @@ pub(crate) fn live(inside: Inside<'_>) -> Result<(), Failed> {
     // From here on nothing may need a capability.
     step("dropping capabilities", || match outer {
         Outer::Cell => caps::drop_all(),
-        Outer::Container => caps::are_dropped(),
+        Outer::Container | Outer::Guest => caps::are_dropped(),
     })?;
     step("forbidding new privileges", || {
         Ok(rustix::thread::set_no_new_privs(true)?)

@@ -140,6 +140,7 @@ impl Jail {
             terminal: Sent::expected(policy.terminal.is_some()),
             uid,
             is_empty: false,
+            is_guest: false,
             aside: HashSet::new(),
         })
     }

@@ -16,6 +16,7 @@ pub mod container;
 mod devices;
 mod error;
 mod freeze;
+pub mod gvisor;
 mod host;
 pub mod init;
 mod jail;
@@ -46,8 +47,11 @@ pub fn hook() {
     if name == supervisor::NAME {
         spawner::main();
     }
-    if name.to_bytes() == container::PROGRAM.as_bytes() {
-        container::main();
+    match name.to_bytes() {
+        name if name == container::PROGRAM.as_bytes() => container::main(),
+        name if name == gvisor::PROGRAM.as_bytes() => container::main_of_guest(),
+        name if name == gvisor::NAME.as_bytes() => gvisor::main(),
+        _ => {}
     }
 }
 

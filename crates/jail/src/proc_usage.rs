@@ -6,6 +6,8 @@
 //! they set on themselves. Page tables and kernel stacks count: a program can have
 //! gigabytes of them with hardly a page of its own.
 
+mod guest;
+
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -18,11 +20,13 @@ use crate::cgroup::Usage;
 /// kernel counts what it has killed there.
 pub struct ProcUsage {
     folders: Vec<OwnedFd>,
+    /// Whether the processes are those of another kernel, which has their memory.
+    is_guest: bool,
 }
 
 impl ProcUsage {
-    pub fn new(folders: Vec<OwnedFd>) -> Self {
-        Self { folders }
+    pub fn new(folders: Vec<OwnedFd>, is_guest: bool) -> Self {
+        Self { folders, is_guest }
     }
 
     /// Counts the cell whose init is behind `pidfd`, soon: where its page tables are large, what its processes share counts for each of them.
@@ -72,6 +76,10 @@ impl ProcUsage {
             memory_now: used_by(folders.chain([workspace])),
             ..Usage::default()
         };
+        if self.is_guest {
+            usage.memory_now += pidfd.map_or(0, |pidfd| guest::memory(pidfd).unwrap_or(0));
+            return usage;
+        }
         // What ends while it is being counted does not count.
         let found = match (self.folders.get(2), pidfd) {
             (Some(proc), _) => listed(proc.as_fd()).and_then(|pids| Ok((proc.try_clone()?, pids))),

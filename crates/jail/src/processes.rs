@@ -18,6 +18,10 @@ pub struct Aside(HashSet<i32>);
 impl Cell {
     /// Stops every process of the cell but its init, until [`Cell::thaw`].
     pub fn freeze(&self) -> io::Result<()> {
+        if self.is_guest {
+            // With its kernel, our init in there would stand still, and see no end of the server.
+            return Err(io::ErrorKind::Unsupported.into());
+        }
         freeze(self.init()?).map(drop)
     }
 
@@ -27,6 +31,9 @@ impl Cell {
 
     /// Sends SIGINT to every process of the cell but its init, as a terminal does at Ctrl-C. What they make of it is theirs.
     pub fn interrupt(&self) -> io::Result<()> {
+        if self.is_guest {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
         self.signal(Signal::INT)
     }
 

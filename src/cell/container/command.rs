@@ -325,7 +325,7 @@ fn usual_runtime(kind: EngineKind) -> Option<String> {
 }
 
 /// A program of the PATH, or of where administrators' programs are.
-fn on_path(name: &str) -> Option<PathBuf> {
+pub fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
     let is_program = |file: &PathBuf| {

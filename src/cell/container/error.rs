@@ -34,6 +34,9 @@ impl ContainerError {
     /// What the caller can do about it, in one imperative sentence.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
+            Self::NotFound { engine: "runsc" } => {
+                "Put gVisor's `runsc` on the PATH, or leave out `isolation`.".to_owned()
+            }
             Self::NotFound { engine } => format!(
                 "Install it (`apt-get install {}`), or leave out `isolation`: hotcell's own sandbox needs no engine.",
                 if *engine == "docker" { "docker.io" } else { engine }

@@ -222,7 +222,7 @@ impl Cell for JailCell {
     }
 
     fn has_branches(&self) -> bool {
-        true
+        !self.cell.inner.is_guest()
     }
 
     fn keep(&mut self, number: i32) -> Boxed<'_, io::Result<Branch>> {

@@ -7,7 +7,7 @@ use jail::{Host, Jail, JailError, Missing, Policy, View, Zygote};
 
 use super::lock;
 use crate::cell::isolation::{Around, Isolation};
-use crate::cell::{Boxed, CellError};
+use crate::cell::{Boxed, CellError, Launch};
 
 /// A runtime to pre-start, and the library to start it with.
 pub type Runtime = (Zygote, Arc<OwnedFd>);
@@ -41,6 +41,12 @@ pub trait Sources: Send + Sync {
 
     /// Whether a pre-started cell can be a copy of another, or each has to start its runtime for itself.
     fn copies(&self) -> bool;
+
+    /// Refuses a launch that asks for something that no cell of these has.
+    fn refuses(&self, launch: &Launch) -> Result<(), CellError> {
+        let _ = launch;
+        Ok(())
+    }
 
     /// Waits until nothing runs any more in cells that were dropped. Blocks.
     fn settle(&self);

@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
@@ -19,7 +19,7 @@ use crate::init::{Begin, Filters, Inside, Outer, live, report_failure, runs_engi
 use crate::policy::Policy;
 use crate::prestart::Runtime;
 use crate::spec::{Missing, Wall};
-use crate::{sys, wire};
+use crate::{gvisor, sys, wire};
 
 /// The life of a container's first process.
 pub fn main() -> ! {
@@ -33,6 +33,37 @@ pub fn main() -> ! {
     sys::exit_now(1)
 }
 
+/// The life of the first process in a sandbox of gVisor.
+pub fn main_of_guest() -> ! {
+    let Ok(status) = sys::take_descriptor(gvisor::STATUS) else {
+        sys::exit_now(1)
+    };
+    let lived = receive_in_guest(&status).and_then(|told| enter_as(&status, told, Outer::Guest));
+    match lived {
+        Ok(()) => sys::exit_now(1),
+        Err(failed) => report_failure(status.as_fd(), failed),
+    }
+}
+
+fn receive_in_guest(status: &OwnedFd) -> Result<Told, Failed> {
+    step("reading the spec", || {
+        rustix::io::fcntl_setfd(status, rustix::io::FdFlags::CLOEXEC)?;
+        let folder = Path::new(gvisor::FOLDER);
+        let spec: ContainerSpec = codec::from_bytes(&fs::read(folder.join(gvisor::SPEC))?)?;
+        let copy = |stream: BorrowedFd<'_>| rustix::io::fcntl_dupfd_cloexec(stream, 10);
+        let stdio = [
+            copy(rustix::stdio::stdin())?,
+            copy(rustix::stdio::stdout())?,
+            copy(rustix::stdio::stderr())?,
+        ];
+        let library = match &spec.zygote {
+            Some(_) => Some(fs::File::open(folder.join(gvisor::LIBRARY))?.into()),
+            None => None,
+        };
+        Ok((spec, stdio, library))
+    })
+}
+
 fn reach_server() -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
@@ -41,14 +72,22 @@ fn reach_server() -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
+/// What it is told, the program's ends of its streams, and the library of a pre-started runtime.
+type Told = (ContainerSpec, [OwnedFd; 3], Option<OwnedFd>);
+
 fn enter(status: &OwnedFd) -> Result<(), Failed> {
-    let (spec, stdio, library) = step("reading the spec", || receive(status))?;
+    let told = step("reading the spec", || receive(status))?;
+    enter_as(status, told, Outer::Container)
+}
+
+fn enter_as(status: &OwnedFd, told: Told, outer: Outer) -> Result<(), Failed> {
+    let (spec, stdio, library) = told;
     let ContainerSpec {
         policy,
         writable,
         zygote,
     } = spec;
-    step("looking at the container", check)?;
+    step("looking at the container", || check(outer))?;
     step("entering the workspace", || {
         Ok(rustix::process::chdir("/workspace")?)
     })?;
@@ -60,7 +99,11 @@ fn enter(status: &OwnedFd) -> Result<(), Failed> {
     let engine = match runs_engine(&policy) {
         true => Some(step(ENGINE_STEP, || {
             let flags = OFlags::PATH | OFlags::CLOEXEC;
-            Ok(rustix::fs::open(PROGRAM, flags, Mode::empty())?)
+            let own = match outer {
+                Outer::Guest => gvisor::PROGRAM,
+                Outer::Cell | Outer::Container => PROGRAM,
+            };
+            Ok(rustix::fs::open(own, flags, Mode::empty())?)
         })?),
         false => None,
     };
@@ -74,7 +117,7 @@ fn enter(status: &OwnedFd) -> Result<(), Failed> {
         filters: &filters,
         begin: runtime.as_ref().map_or(Begin::Exec, Begin::Prestart),
         missing: missing(has_cgroups),
-        outer: Outer::Container,
+        outer,
     });
     match lived {
         Ok(()) => Ok(()),
@@ -83,7 +126,7 @@ fn enter(status: &OwnedFd) -> Result<(), Failed> {
     }
 }
 
-fn receive(status: &OwnedFd) -> io::Result<(ContainerSpec, [OwnedFd; 3], Option<OwnedFd>)> {
+fn receive(status: &OwnedFd) -> io::Result<Told> {
     let gone = || io::Error::from(io::ErrorKind::UnexpectedEof);
     let message = wire::receive(status.as_fd(), RecvFlags::empty())?;
     let mut fds = message.ok_or_else(gone)?.fds.into_iter();
@@ -96,7 +139,7 @@ fn receive(status: &OwnedFd) -> io::Result<(ContainerSpec, [OwnedFd; 3], Option<
 /// Whether the walls stand that no program may run without.
 ///
 /// SECURITY: an option that an engine has not understood, or that its configuration overrules, is seen here.
-fn check() -> io::Result<()> {
+fn check(outer: Outer) -> io::Result<()> {
     let is = |is: bool, what: i32| match is {
         true => Ok(()),
         false => Err(io::Error::from_raw_os_error(what)),
@@ -111,6 +154,10 @@ fn check() -> io::Result<()> {
         others.all(|(name, _)| name.trim() == "lo"),
         libc::ENETUNREACH,
     )?;
+    if outer == Outer::Guest {
+        // Its kernel does not tell. What is mounted there is read-only for the process that opens files for it, too.
+        return Ok(());
+    }
     is(is_read_only("/")?, libc::EROFS)?;
     is(is_read_only("/usr")?, libc::EROFS)
 }

@@ -14,9 +14,10 @@ use super::note;
 use crate::policy::Limits;
 use crate::spec::{Missing, Wall};
 
-pub fn apply(limits: &Limits) -> io::Result<()> {
+/// Each resource, with its limit and the most that a process may raise that to.
+fn all(limits: &Limits) -> [(Resource, u64, u64); 11] {
     const MIB: u64 = 1 << 20;
-    for (resource, soft, hard) in [
+    [
         (Resource::Cpu, limits.cpu_seconds, limits.cpu_seconds + 1),
         (Resource::Fsize, limits.file_size, limits.file_size),
         (Resource::Nofile, limits.open_files, limits.open_files),
@@ -35,7 +36,22 @@ pub fn apply(limits: &Limits) -> io::Result<()> {
         (Resource::Nice, 0, 0),
         (Resource::Rtprio, 0, 0),
         (Resource::Sigpending, 1024, 1024),
-    ] {
+    ]
+}
+
+/// Sets those that the kernel knows.
+pub fn apply_known(limits: &Limits) {
+    for (resource, soft, hard) in all(limits) {
+        let limit = Rlimit {
+            current: Some(soft),
+            maximum: Some(hard),
+        };
+        let _ = setrlimit(resource, limit);
+    }
+}
+
+pub fn apply(limits: &Limits) -> io::Result<()> {
+    for (resource, soft, hard) in all(limits) {
         let limit = |most: u64| Rlimit {
             current: Some(soft.min(most)),
             maximum: Some(hard.min(most)),

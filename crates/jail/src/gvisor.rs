@@ -1,0 +1,105 @@
+//! Cells in gVisor: a kernel of its own around each program, with our own init inside.
+//!
+//! No file descriptor passes into such a sandbox but at its start. So a process of ours prepares it on the host: it makes the bundle and the
+//! workspace in memory, in a mount namespace of its own, sends the workspace to the server as the init of a cell would, and becomes `runsc`. Our
+//! init inside has the status socket, and says the rest over it. Everything is gone when `runsc` is.
+
+mod launcher;
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use std::os::unix::process::CommandExt;
+
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+pub(crate) use self::launcher::main;
+use crate::cell::{Cell, Sent};
+use crate::codec::{self, fields};
+use crate::container::ContainerSpec;
+use crate::wire;
+
+/// What the process is called that prepares a sandbox and becomes `runsc`.
+pub(crate) const NAME: &str = "hotcell-gvisor";
+
+/// Where a sandbox has our binary, and the name that it is started under.
+pub const PROGRAM: &str = "/run/hotcell-guest";
+/// Where a sandbox has the folder with what its init is told.
+pub const FOLDER: &str = "/run/hotcell";
+/// In that folder: what it is told, and the library of a pre-started runtime.
+pub(crate) const SPEC: &str = "spec";
+pub(crate) const LIBRARY: &str = "library";
+/// The status socket in a sandbox.
+pub(crate) const STATUS: i32 = 3;
+/// Parts of the bundle, which its configuration names.
+pub const ROOT: &str = "root";
+pub const SHOWN: &str = "shown";
+pub const WORKSPACE: &str = "workspace";
+
+/// What is to be started.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sandbox {
+    pub runsc: PathBuf,
+    /// An empty folder, over which the bundle is mounted.
+    pub folder: PathBuf,
+    /// The OCI configuration of the bundle, as JSON.
+    pub config: String,
+    pub spec: ContainerSpec,
+    /// Who owns the workspace, if that is not us.
+    pub uid: Option<u32>,
+}
+
+fields!(Sandbox {
+    runsc,
+    folder,
+    config,
+    spec,
+    uid
+});
+
+impl Sandbox {
+    /// Starts it. `stdio` are the program's ends of the standard streams. The child is to be waited for.
+    pub fn start(
+        &self,
+        stdio: &[OwnedFd; 3],
+        library: Option<&OwnedFd>,
+    ) -> io::Result<(Cell, Child)> {
+        let (status, theirs) = wire::pair()?;
+        let file = codec::to_memory_file(self)?;
+        let child = Command::new("/proc/self/exe")
+            .arg0(NAME)
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::from(theirs))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()?;
+        let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
+        let mut fds = vec![file.as_fd()];
+        fds.extend(stdio.iter().map(AsFd::as_fd));
+        fds.extend(library.map(AsFd::as_fd));
+        wire::send(status.as_fd(), b"sandbox", &fds)?;
+        let cell = Cell {
+            made_by: None,
+            status: Some(status),
+            lease: None,
+            pidfd: Some(pidfd),
+            folders: None,
+            listener: Sent::None,
+            terminal: Sent::None,
+            uid: self.uid,
+            is_empty: false,
+            is_guest: true,
+            aside: Default::default(),
+        };
+        Ok((cell, child))
+    }
+}
+
+/// The path of a part of the bundle.
+fn part(folder: &Path, name: &str) -> PathBuf {
+    folder.join(name)
+}

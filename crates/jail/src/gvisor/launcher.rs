@@ -1,0 +1,146 @@
+//! The process on the host that prepares one sandbox of gVisor, and becomes `runsc`.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use rustix::fs::{Gid, Mode, OFlags, Uid};
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::net::RecvFlags;
+
+use super::{LIBRARY, ROOT, SHOWN, SPEC, STATUS, Sandbox, WORKSPACE, part};
+use crate::codec;
+use crate::container::lay_root;
+use crate::error::{Failed, step};
+use crate::init::{c_strings, report_failure};
+use crate::spec::{Missing, Status, Wall};
+use crate::{sys, wire};
+
+/// What `runsc` is told besides: nothing of the host's network, no cgroups (they are not ours to make), FIFOs of the workspace for sessions.
+const OPTIONS: [&str; 5] = [
+    "--ignore-cgroups",
+    "--network=none",
+    "--host-fifo=open",
+    "--host-uds=none",
+    "--overlay2=none",
+];
+
+pub fn main() -> ! {
+    // Its number is the program's standard input later.
+    let Ok(status) = rustix::io::fcntl_dupfd_cloexec(sys::take_stdin(), 10) else {
+        sys::exit_now(1)
+    };
+    match launch(&status) {
+        Ok(never) => match never {},
+        Err(failed) => report_failure(status.as_fd(), failed),
+    }
+}
+
+fn launch(status: &OwnedFd) -> Result<std::convert::Infallible, Failed> {
+    let (sandbox, stdio, library) = step("reading the spec", || receive(status))?;
+    step("entering a mount namespace", || {
+        sys::unshare(libc::CLONE_NEWNS)?;
+        let flags = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+        Ok(mount_change("/", flags)?)
+    })?;
+    step("making the bundle", || make(&sandbox, library.as_ref()))?;
+    let workspace = step("opening the workspace", || {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let path = part(&sandbox.folder, WORKSPACE);
+        Ok(rustix::fs::open(path, flags, Mode::empty())?)
+    })?;
+    step("reporting", || {
+        let missing = [Wall::NestedNamespaces, Wall::Cgroups];
+        let missing = missing.map(|wall| Missing { wall, errno: 0 }).into();
+        let message = codec::to_bytes(&Status::Ready { missing });
+        wire::send(status.as_fd(), &message, &[workspace.as_fd()])
+    })?;
+    step("starting runsc", || {
+        for (number, stream) in (0..).zip(stdio) {
+            sys::dup_as(stream.as_fd(), number)?;
+        }
+        sys::keep_on_exec(status.as_fd())?;
+        let number = status.as_raw_fd();
+        let folder = sandbox.folder.display();
+        let mut words = vec![
+            sandbox.runsc.display().to_string(),
+            format!("--root={folder}/state"),
+        ];
+        words.extend(OPTIONS.map(str::to_owned));
+        words.extend([
+            "run".to_owned(),
+            format!("--bundle={folder}"),
+            format!("--pass-fd={number}:{STATUS}"),
+            "sandbox".to_owned(),
+        ]);
+        let words: Vec<_> = words.into_iter().map(Into::into).collect();
+        let argv = c_strings(&words)?;
+        let env = c_strings(&["PATH=/usr/sbin:/usr/bin:/sbin:/bin".into()])?;
+        Err(sys::exec(&argv[0], &argv, &env))
+    })
+}
+
+fn receive(status: &OwnedFd) -> io::Result<(Sandbox, [OwnedFd; 3], Option<OwnedFd>)> {
+    let gone = || io::Error::from(io::ErrorKind::UnexpectedEof);
+    let message = wire::receive(status.as_fd(), RecvFlags::empty())?;
+    let mut fds = message.ok_or_else(gone)?.fds.into_iter();
+    let mut next = || fds.next().ok_or_else(gone);
+    let sandbox = codec::from_memory_file(&next()?)?;
+    // Above the numbers that they are to have.
+    let mut high = || Ok::<_, io::Error>(rustix::io::fcntl_dupfd_cloexec(next()?, 10)?);
+    let stdio = [high()?, high()?, high()?];
+    Ok((sandbox, stdio, fds.next()))
+}
+
+/// The bundle, all of it in memory.
+fn make(sandbox: &Sandbox, library: Option<&OwnedFd>) -> io::Result<()> {
+    let Sandbox {
+        folder,
+        config,
+        spec,
+        uid,
+        ..
+    } = sandbox;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    // The library and the state are a few MiB.
+    mount("none", folder, "tmpfs", flags, Some(c"size=64m,mode=0755"))?;
+    let root = part(folder, ROOT);
+    fs::create_dir(&root)?;
+    lay_root(&root, &[])?;
+    fs::write(root.join("run/hotcell-guest"), "")?;
+    let shown = part(folder, SHOWN);
+    fs::create_dir(&shown)?;
+    fs::write(shown.join(SPEC), codec::to_bytes(spec))?;
+    if let Some(library) = library {
+        let path = shown.join(LIBRARY);
+        fs::copy(format!("/proc/self/fd/{}", library.as_raw_fd()), &path)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+    }
+    fs::write(folder.join("config.json"), config)?;
+    make_workspace(&part(folder, WORKSPACE), spec, *uid)
+}
+
+fn make_workspace(
+    path: &Path,
+    spec: &crate::container::ContainerSpec,
+    uid: Option<u32>,
+) -> io::Result<()> {
+    fs::create_dir(path)?;
+    let limits = &spec.policy.limits;
+    let options = format!(
+        "size={},nr_inodes={},mode=0755",
+        limits.workspace, limits.workspace_inodes
+    );
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    let options = sys::c_string(options)?;
+    mount("none", path, "tmpfs", flags, Some(&*options))?;
+    let home = path.join(".home");
+    fs::create_dir(&home)?;
+    for folder in [path, &*home] {
+        let owner = (uid.map(Uid::from_raw), uid.map(Gid::from_raw));
+        rustix::fs::chown(folder, owner.0, owner.1)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,223 @@
+//! Cells in gVisor: `runsc` runs each program on a kernel of its own, with our own init inside ([`jail::gvisor`]).
+//!
+//! No engine, no image, no cgroup: an OCI bundle of ours, in memory. What needs a file descriptor from inside is not there: the program can
+//! reach no service at its loopback, and has no terminal. That is refused before anything runs.
+
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use jail::container::{ContainerSpec, Uids, host_folders};
+use jail::gvisor::{FOLDER, PROGRAM, ROOT, SHOWN, Sandbox, WORKSPACE};
+use jail::{Access, Missing, Policy, View};
+use serde_json::{Value, json};
+
+use super::container::on_path;
+use super::isolation::Around;
+use super::jail::{Runtime, Source, Sources};
+use super::{Boxed, CellError, ContainerError, Isolation, Launch};
+
+const NAME: &str = "gvisor";
+const RUNSC: &str = "runsc";
+const PLACES: [&str; 3] = ["/mnt", "/media", "/srv"];
+
+/// Where sandboxes of gVisor come from.
+#[derive(Default)]
+pub struct Gvisor(Arc<Found>);
+
+#[derive(Default)]
+struct Found {
+    uids: OnceLock<Option<Uids>>,
+}
+
+impl Sources for Gvisor {
+    fn source(&self, view: &View, runtime: Option<Runtime>) -> Result<Arc<dyn Source>, CellError> {
+        let engine = RUNSC;
+        let runsc = on_path(engine).ok_or(ContainerError::NotFound { engine })?;
+        let own = std::env::current_exe().map_err(ContainerError::Prepare)?;
+        Ok(Arc::new(GvisorSource(Arc::new(Kind {
+            found: self.0.clone(),
+            runsc,
+            own,
+            view: view.clone(),
+            runtime,
+        }))))
+    }
+
+    fn copies(&self) -> bool {
+        false
+    }
+
+    fn refuses(&self, launch: &Launch) -> Result<(), CellError> {
+        let refuse = |what| {
+            let engine = NAME;
+            Err(ContainerError::Cannot { engine, what }.into())
+        };
+        let writes = |access: &Access| *access == Access::Write;
+        match launch {
+            it if it.loopback.is_some() => refuse("reach a network, packages or tools"),
+            it if it.terminal.is_some() => refuse("have a terminal (use --no-tty)"),
+            it if it.view.mounts.iter().any(|it| writes(&it.access)) => {
+                refuse("write to folders of the host")
+            }
+            it if !it.view.links.is_empty() => refuse("have links at its root"),
+            _ => Ok(()),
+        }
+    }
+
+    fn settle(&self) {}
+}
+
+struct GvisorSource(Arc<Kind>);
+
+struct Kind {
+    found: Arc<Found>,
+    runsc: PathBuf,
+    own: PathBuf,
+    view: View,
+    runtime: Option<Runtime>,
+}
+
+impl Source for GvisorSource {
+    fn is_started(&self) -> bool {
+        true
+    }
+
+    fn start(&self) -> Result<(), CellError> {
+        Ok(())
+    }
+
+    fn stop(&self) {}
+
+    fn spawn<'a>(
+        &'a self,
+        policy: &'a Policy,
+        stdio: [OwnedFd; 3],
+    ) -> Boxed<'a, Result<jail::Cell, CellError>> {
+        let (kind, policy) = (self.0.clone(), policy.clone());
+        Box::pin(async move {
+            let made = tokio::task::spawn_blocking(move || kind.make(policy, &stdio)).await;
+            Ok(made.map_err(|_| CellError::Lost)??)
+        })
+    }
+
+    fn isolation(&self, missing: &[Missing], landlock: u8, seccomp: bool) -> Isolation {
+        Isolation::new(missing, landlock, seccomp, Around::Gvisor)
+    }
+}
+
+impl Kind {
+    fn make(&self, policy: Policy, stdio: &[OwnedFd; 3]) -> Result<jail::Cell, ContainerError> {
+        let uid = self.uid()?;
+        let folder = self.place()?;
+        let (zygote, library) = self.runtime.clone().unzip();
+        let sandbox = Sandbox {
+            runsc: self.runsc.clone(),
+            config: self.config(folder, &policy, uid).to_string(),
+            spec: ContainerSpec {
+                policy: Policy {
+                    listen: None,
+                    ..policy
+                },
+                writable: Vec::new(),
+                zygote,
+            },
+            folder: folder.to_owned(),
+            uid: Some(uid),
+        };
+        let started = sandbox.start(stdio, library.as_deref());
+        let (cell, mut child) = started.map_err(ContainerError::Prepare)?;
+        let wait = move || drop(child.wait());
+        let waiter = std::thread::Builder::new().name("runsc".to_owned());
+        waiter
+            .stack_size(64 << 10)
+            .spawn(wait)
+            .map_err(ContainerError::Prepare)?;
+        Ok(cell)
+    }
+
+    /// A folder of the host that nothing in the sandbox comes from: in the mount namespace of its own, the bundle is mounted there.
+    fn place(&self) -> Result<&'static Path, ContainerError> {
+        let trees = self.view.trees.iter().map(|it| &*it.host);
+        let mounts = self.view.mounts.iter().map(|it| &*it.host);
+        let needed: Vec<&Path> = trees
+            .chain(mounts)
+            .chain([&*self.runsc, &*self.own])
+            .collect();
+        let is_free = |it: &&Path| it.is_dir() && !needed.iter().any(|path| path.starts_with(it));
+        let places = PLACES.iter().map(Path::new).find(is_free);
+        places.ok_or(ContainerError::Cannot {
+            engine: NAME,
+            what: "be made where all of /mnt, /media and /srv are missing or in use",
+        })
+    }
+
+    /// A host uid for its files and processes that nobody else has.
+    fn uid(&self) -> Result<u32, ContainerError> {
+        let uids = &self.found.uids;
+        if uids.get().is_none() {
+            let _ = uids.set(Uids::claim().map_err(ContainerError::Prepare)?);
+        }
+        let uids = uids.get().and_then(Option::as_ref);
+        uids.map(Uids::next).ok_or(ContainerError::Cannot {
+            engine: NAME,
+            what: "be made for a server that is not root's",
+        })
+    }
+
+    /// SECURITY: the OCI configuration of every sandbox.
+    fn config(&self, bundle: &Path, policy: &Policy, uid: u32) -> Value {
+        let limits = &policy.limits;
+        let bind = |inside: &Path, source: &Path, access: &str| json!({ "destination": inside, "type": "bind", "source": source, "options": ["rbind", access] });
+        let memory = |inside: &str, size: u64, mode: &str| {
+            let options = [
+                "nosuid",
+                "nodev",
+                &format!("mode={mode}"),
+                &format!("size={size}"),
+            ];
+            json!({ "destination": inside, "type": "tmpfs", "source": "tmpfs", "options": options })
+        };
+        let mut mounts = vec![
+            json!({ "destination": "/proc", "type": "proc", "source": "proc" }),
+            memory("/tmp", limits.tmp, "1777"),
+            memory("/dev/shm", limits.shm, "1777"),
+            bind(Path::new("/workspace"), &bundle.join(WORKSPACE), "rw"),
+            bind(Path::new(FOLDER), &bundle.join(SHOWN), "ro"),
+            bind(Path::new(PROGRAM), &self.own, "ro"),
+        ];
+        mounts.extend(host_folders().iter().map(|it| bind(it, it, "ro")));
+        mounts.extend(
+            self.view
+                .trees
+                .iter()
+                .map(|it| bind(&it.cell, &it.host, "ro")),
+        );
+        mounts.extend(
+            self.view
+                .mounts
+                .iter()
+                .map(|it| bind(&it.cell, &it.host, "ro")),
+        );
+        let none: [&str; 0] = [];
+        let namespaces = ["pid", "network", "ipc", "uts", "mount"];
+        json!({
+            "ociVersion": "1.0.0",
+            "root": { "path": ROOT, "readonly": true },
+            "hostname": "sandbox",
+            "mounts": mounts,
+            "process": {
+                "args": [PROGRAM],
+                "cwd": "/workspace",
+                "env": none,
+                "user": { "uid": uid, "gid": uid },
+                "noNewPrivileges": true,
+                "capabilities": {
+                    "bounding": none, "effective": none, "inheritable": none, "permitted": none, "ambient": none,
+                },
+                "rlimits": [{ "type": "RLIMIT_NOFILE", "hard": limits.open_files, "soft": limits.open_files }],
+            },
+            "linux": { "namespaces": namespaces.map(|kind| json!({ "type": kind })) },
+        })
+    }
+}
