@@ -4,6 +4,7 @@
 //! come from something else. What was not said counts as not held.
 
 mod limits;
+mod quotas;
 
 use std::io;
 
@@ -12,7 +13,7 @@ use rustix::io::Errno;
 use super::cells::{self, Findings, Outside};
 use super::question::{Deed, Fact};
 use super::{Check, Group, State};
-use crate::cell::{Isolation, WallReport};
+use crate::cell::Isolation;
 use crate::run::Ended;
 
 /// Whether a promise is kept; else what was found instead.
@@ -59,6 +60,9 @@ fn inside(said: &[Fact], outside: &Outside, isolation: &Isolation) -> Vec<Check>
     };
     let hidden = &[Errno::NOENT, Errno::ACCESS];
     let given = format!("the {} variables it was given, none of ours", outside.environment.len());
+    // What bounds it; else all of a user's sandboxes share what the user has.
+    let bounds_inotify = ["no new namespaces", "private quotas"];
+    let bounds_inotify = bounds_inotify.into_iter().find(|wall| quotas::is_missing(wall, isolation)).unwrap_or_default();
     // What it means for the program, which wall keeps it, and whether it is kept.
     let mut table = vec![
         ("user", whose, "private root", ids(said, isolation)),
@@ -73,8 +77,10 @@ fn inside(said: &[Fact], outside: &Outside, isolation: &Isolation) -> Vec<Check>
         ("namespaces", "no new ones can be made", "seccomp", refused(said, Deed::Namespace, &[Errno::PERM, Errno::NOSPC])),
         ("host files", "a file planted outside cannot be seen", "private root", refused(said, Deed::ReadCanary, hidden)),
         ("/etc/shadow", "cannot be read", "private root", refused(said, Deed::ReadShadow, hidden)),
-        ("locks", "a lock on a file of the host is not felt inside", "private inodes", locks(said, isolation)),
+        ("locks", "no lock of the host or of another sandbox is felt on anything it sees", "private inodes", quotas::locks(said, outside, isolation)),
         ("/usr", "cannot be written", "private root", refused(said, Deed::WriteUsr, &[Errno::ROFS, Errno::ACCESS])),
+        ("inotify", "another sandbox that uses up its own instances and watches leaves it the same", bounds_inotify, quotas::inotify(said, outside)),
+        ("uid", "what the kernel counts for a user is counted for it alone, or the report says so", "private quotas", quotas::uid(outside, isolation)),
     ];
     if let Some(was_reached) = outside.was_reached {
         let kept = loopback(said, was_reached);
@@ -167,16 +173,6 @@ fn loopback(said: &[Fact], was_reached: bool) -> Kept {
         "a connection came out of the sandbox".to_owned()
     })?;
     refused(said, Deed::Loopback, &[Errno::CONNREFUSED])
-}
-
-/// Of the devices nothing is claimed where the report says that they are the host's.
-fn locks(said: &[Fact], isolation: &Isolation) -> Kept {
-    let mut felt = said!(said, Fact::Locked(felt) => felt)?;
-    let are_shared = |wall: &WallReport| wall.name == "private devices" && !wall.stands;
-    if isolation.walls.iter().any(are_shared) {
-        felt.retain(|path| !path.starts_with("/dev/"));
-    }
-    must(felt.is_empty(), || felt.join(", "))
 }
 
 fn ids(said: &[Fact], isolation: &Isolation) -> Kept {

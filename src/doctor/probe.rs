@@ -4,6 +4,8 @@
 //! It judges nothing, and prints each fact at once: what it said stays said, even
 //! if the next attempt is its end.
 
+mod quotas;
+
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -21,6 +23,8 @@ use rustix::thread::{
 };
 
 use super::question::{Deed, FILE, Fact, Question};
+
+pub use quotas::MOST;
 
 /// The probe's path in a cell, which is also how it knows itself.
 pub const PROGRAM: &str = "/workspace/hotcell-probe";
@@ -57,6 +61,8 @@ pub fn main() -> ExitCode {
         Some(Question::Endless) => loop {
             std::hint::spin_loop();
         },
+        Some(Question::Hoard { most }) => quotas::hoard(most),
+        Some(Question::Fill) => quotas::fill(),
     }
 }
 
@@ -107,6 +113,7 @@ fn facts(canary: Option<&str>, listener: Option<SocketAddr>) {
     }
     tried(Deed::ReadShadow, || fs::read("/etc/shadow"));
     tried(Deed::WriteUsr, write_usr);
+    quotas::take_one();
     // Last, since it changes who we are if it works.
     tried(Deed::Namespace, || sys::unshare(CLONE_NEWUSER));
 }
@@ -114,7 +121,7 @@ fn facts(canary: Option<&str>, listener: Option<SocketAddr>) {
 /// Whether somebody else has a lock on what we see at `path`.
 fn is_locked(path: &str) -> bool {
     let lock = |file| flock(&file, FlockOperation::NonBlockingLockExclusive);
-    File::open(path).is_ok_and(|file| lock(file) == Err(Errno::WOULDBLOCK))
+    quotas::open(path).is_some_and(|file| lock(file) == Err(Errno::WOULDBLOCK))
 }
 
 fn capability_sets() -> io::Result<[u64; 5]> {

@@ -17,7 +17,7 @@ pub enum Question {
         canary: Option<String>,
         /// An address of the host's loopback that somebody listens on.
         listener: Option<SocketAddr>,
-        /// Files and folders of the host on which somebody has a lock.
+        /// What a sandbox sees and on which somebody else has a lock.
         locked: Vec<String>,
     },
     /// Take this much memory and keep it.
@@ -26,6 +26,10 @@ pub enum Question {
     Processes { count: u32 },
     /// Never end.
     Endless,
+    /// Lock all that you see, take all that is counted for you but not more than so many of each, and stay.
+    Hoard { most: u64 },
+    /// Fill what may be filled.
+    Fill,
 }
 
 /// One thing a probe found.
@@ -52,11 +56,37 @@ pub enum Fact {
         deed: Deed,
         errno: Option<i32>,
     },
+    /// What it sees, each with a lock of its own now.
+    Holds(Vec<String>),
+    /// How much it could take of what is counted for it, and what refused the next.
+    Took {
+        quota: Quota,
+        count: u64,
+        errno: Option<i32>,
+    },
     /// How many processes could be started, and what refused the next.
     Started {
         count: u32,
         errno: Option<i32>,
     },
+}
+
+/// What a sandbox may have so much of, and what it is counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quota {
+    InotifyInstances,
+    InotifyWatches,
+    OpenFiles,
+    /// MiB.
+    Workspace,
+    WorkspaceFiles,
+    /// MiB.
+    Tmp,
+    TmpFiles,
+    /// MiB.
+    Shm,
+    ShmFiles,
 }
 
 /// What a probe tries.

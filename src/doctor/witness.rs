@@ -1,13 +1,13 @@
 //! What stands outside while a probe tries to reach it.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 
 use super::question::Question;
 
@@ -17,31 +17,19 @@ use super::question::Question;
 pub struct Witness {
     canary: Option<Canary>,
     listener: Option<TcpListener>,
-    locked: Vec<(&'static str, File)>,
+    _locks: Vec<File>,
+    /// What a sandbox sees, and a neighbour of it has locked.
+    seen: Vec<String>,
 }
 
-/// What of the host a sandbox sees, or something in its place, at the same path.
-const SEEN: [&str; 12] = [
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/etc",
-    "/etc/alternatives",
-    "/etc/ld.so.cache",
-    "/etc/localtime",
-    "/etc/ssl/certs",
-    "/usr",
-    "/usr/bin/env",
-];
-
 impl Witness {
-    pub fn stand() -> Self {
+    /// Locks what the host has at the paths that were `seen` in a sandbox.
+    pub fn stand(seen: Vec<String>) -> Self {
         Self {
             canary: Canary::plant(),
             listener: listen().ok(),
-            locked: SEEN.into_iter().filter_map(lock).collect(),
+            _locks: seen.iter().filter_map(|path| lock(path)).collect(),
+            seen,
         }
     }
 
@@ -50,11 +38,7 @@ impl Witness {
         Question::Facts {
             canary: path.map(str::to_owned),
             listener: self.address(),
-            locked: self
-                .locked
-                .iter()
-                .map(|(path, _)| (*path).to_owned())
-                .collect(),
+            locked: self.seen.clone(),
         }
     }
 
@@ -69,11 +53,57 @@ impl Witness {
     }
 }
 
+/// How many processes of this machine have the uid of a sandbox of ours that runs `program`, and are not in it; nothing if none was found.
+pub fn with_the_uid_of(program: &str) -> Option<usize> {
+    let all = fs::read_dir("/proc").ok()?.flatten();
+    let all: Vec<Process> = all.filter_map(|it| Process::read(&it.path())).collect();
+    let parent = |of: &Process| all.iter().find(|it| it.pid == of.parent);
+    let is_ours = |it: &&Process| {
+        // Its init is our child, and the program is init's.
+        let init = parent(it).map(|init| init.parent.as_str());
+        it.name.starts_with(program.as_bytes()) && init == Some(&std::process::id().to_string())
+    };
+    let own = all.iter().find(is_ours)?;
+    let shares = |it: &&Process| it.uid == own.uid && it.namespace != own.namespace;
+    Some(all.iter().filter(shares).count())
+}
+
+struct Process {
+    pid: String,
+    parent: String,
+    uid: String,
+    name: Vec<u8>,
+    /// Of its process numbers; nothing where we may not look.
+    namespace: Option<PathBuf>,
+}
+
+impl Process {
+    fn read(folder: &Path) -> Option<Self> {
+        let status = fs::read_to_string(folder.join("status")).ok()?;
+        let field = |name: &str| {
+            let mut lines = status.lines();
+            let line = lines.find_map(|line| line.strip_prefix(name))?;
+            line.split_whitespace().next().map(str::to_owned)
+        };
+        Some(Self {
+            pid: field("Pid:")?,
+            parent: field("PPid:")?,
+            uid: field("Uid:")?,
+            name: fs::read(folder.join("cmdline")).ok()?,
+            namespace: fs::read_link(folder.join("ns/pid")).ok(),
+        })
+    }
+}
+
 /// A lock that others may have too, so that two doctors do not see each other.
-fn lock(path: &'static str) -> Option<(&'static str, File)> {
-    let file = File::open(path).ok()?;
+fn lock(path: &str) -> Option<File> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits() as i32)
+        .open(path)
+        .ok()?;
     flock(&file, FlockOperation::NonBlockingLockShared).ok()?;
-    Some((path, file))
+    Some(file)
 }
 
 fn listen() -> io::Result<TcpListener> {

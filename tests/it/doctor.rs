@@ -5,9 +5,11 @@
 mod place;
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
+use std::process::{Child, Stdio};
 
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
@@ -15,7 +17,7 @@ use serde_json::{Value, json};
 use place::{Place, Report, Who, skip};
 
 /// What a program in a sandbox is and can do, and what ends it: the same on every host.
-const ALWAYS: [&str; 18] = [
+const ALWAYS: [&str; 22] = [
     "user",
     "capabilities",
     "no new privileges",
@@ -31,9 +33,13 @@ const ALWAYS: [&str; 18] = [
     "/etc/shadow",
     "locks",
     "/usr",
+    "inotify",
+    "uid",
     "memory limit",
     "process limit",
     "time limit",
+    "storage limit",
+    "open file limit",
 ];
 const WALLS: [&str; 13] = [
     "private root",
@@ -135,7 +141,7 @@ fn outside_a_cell_the_same_probe_finds_the_doors_open() {
     let address = listener.local_addr().expect("its address");
     let locked = fs::File::open("/usr/bin/env").expect("a file of the host");
     flock(&locked, FlockOperation::LockShared).expect("a lock");
-    let question = json!({"facts": {"canary": canary, "listener": address, "locked": ["/usr/bin/env", "/usr/bin"]}});
+    let question = json!({"facts": {"canary": canary, "listener": address, "locked": ["/usr/bin/env", canary]}});
     fs::write(place.folder.path().join("probe.json"), question.to_string()).expect("a question");
 
     let output = place
@@ -163,6 +169,71 @@ fn outside_a_cell_the_same_probe_finds_the_doors_open() {
     assert_ne!(fact("capabilities"), Some(&json!([0, 0, 0, 0, 0])));
     let names = fact("environment").and_then(Value::as_array);
     assert!(names.is_some_and(|names| names.contains(&json!("TOKEN"))));
+}
+
+/// The control: outside of sandboxes the neighbour's locks are felt on all that it sees, and nothing but a user's own limit bounds what it takes.
+#[test]
+fn outside_a_cell_the_neighbours_locks_are_felt_on_everything() {
+    let place = Place::of(Who::User);
+    let question = place.folder.path().join("probe.json");
+    let probe = || {
+        let mut probe = place.command(&place.binary);
+        probe.arg0("/workspace/hotcell-probe");
+        probe
+    };
+    // More than a sandbox may have, and few enough for whoever else is this user.
+    let asked = json!({"hoard": {"most": 20}});
+    fs::write(&question, asked.to_string()).expect("a question");
+    let hoard = probe().stdout(Stdio::piped()).spawn();
+    let mut hoard = Ended(hoard.expect("the probe can be started"));
+    let mut facts: Vec<Value> = Vec::new();
+    for line in BufReader::new(hoard.0.stdout.take().expect("a pipe")).lines() {
+        facts.push(serde_json::from_str(&line.expect("a line")).expect("a fact"));
+        if facts.last().is_some_and(|fact| fact.get("holds").is_some()) {
+            break;
+        }
+    }
+    let fact = |name: &str| facts.iter().find_map(|fact| fact.get(name));
+    let held = fact("holds").and_then(Value::as_array).expect("its locks");
+    let holds = |path: &str| held.iter().any(|it| it == path);
+    assert!(
+        holds("/") && holds("/dev/null") && holds("/etc"),
+        "{held:?}"
+    );
+    let instances = fact("took").expect("what it took");
+    assert_eq!(instances["quota"], "inotify_instances");
+    assert!(instances["count"].as_u64() > Some(8), "{instances}");
+
+    let asked = json!({"facts": {"canary": null, "listener": null, "locked": held}});
+    fs::write(&question, asked.to_string()).expect("a question");
+    let output = probe().output().expect("the probe can be started");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let said: Vec<Value> = said
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a line is a fact"))
+        .collect();
+    let felt = said.iter().find_map(|fact| fact.get("locked"));
+    let felt = felt.and_then(Value::as_array).expect("what it felt");
+    for path in ["/", "/dev/null", "/etc", "/usr", "/usr/bin/env"] {
+        assert!(felt.iter().any(|it| it == path), "{path}: {felt:?}");
+    }
+    assert!(
+        felt.len() * 10 > held.len() * 9,
+        "{} of {}: {felt:?}",
+        felt.len(),
+        held.len()
+    );
+    assert!(matches!(hoard.0.try_wait(), Ok(None)), "it stays");
+}
+
+/// A process that ends with this.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 #[test]

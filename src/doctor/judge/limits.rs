@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use super::{Kept, check, fix, must, said};
+use super::{Kept, check, fix, must, quotas, said};
 use crate::doctor::cells::{self, Findings, Probed, TASKS};
 use crate::doctor::question::Fact;
 use crate::doctor::{Check, Group};
@@ -13,7 +13,7 @@ use crate::run::Outcome;
 /// How long anything in a cell may live on after its deadline.
 const LATEST: Duration = Duration::from_secs(2);
 
-pub fn checks(findings: &Findings) -> [Check; 3] {
+pub fn checks(findings: &Findings) -> [Check; 5] {
     // Without control groups someone counts by the cell's /proc.
     let holders = ["control groups", "private /proc"];
     let fix = || fix(&holders, &findings.result.isolation);
@@ -40,6 +40,21 @@ pub fn checks(findings: &Findings) -> [Check; 3] {
             format!("an endless program is gone {late:.1} ms after its deadline"),
             endless(&findings.endless),
             || "Run again when the machine has less to do.".to_owned(),
+        ),
+        check(
+            Group::Limits,
+            "storage limit",
+            "what it can write to has room for so many bytes and files, and no file is larger than it may be"
+                .to_owned(),
+            quotas::storage(&findings.fill),
+            || super::fix(&["private root"], &findings.result.isolation),
+        ),
+        check(
+            Group::Limits,
+            "open file limit",
+            "a program that opens more is refused".to_owned(),
+            quotas::open_files(&findings.fill),
+            || super::fix(&["private root"], &findings.result.isolation),
         ),
     ]
 }

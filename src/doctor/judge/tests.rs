@@ -1,5 +1,6 @@
 use super::*;
-use crate::cell::Level;
+use crate::cell::{Level, WallReport};
+use crate::doctor::question::Quota;
 
 /// What a probe says in a cell as it should be.
 fn good() -> Vec<Fact> {
@@ -23,6 +24,25 @@ fn good() -> Vec<Fact> {
         tried(Deed::ReadShadow, Errno::NOENT),
         tried(Deed::WriteUsr, Errno::ROFS),
         Fact::Locked(Vec::new()),
+        took(Quota::InotifyWatches, 1, None),
+    ]
+}
+
+fn took(quota: Quota, count: u64, error: Option<Errno>) -> Fact {
+    let errno = error.map(Errno::raw_os_error);
+    Fact::Took {
+        quota,
+        count,
+        errno,
+    }
+}
+
+/// What a neighbour says that has all it may have.
+fn neighbour() -> Vec<Fact> {
+    vec![
+        took(Quota::InotifyInstances, 8, Some(Errno::MFILE)),
+        took(Quota::InotifyWatches, 8192, Some(Errno::NOSPC)),
+        Fact::Holds(vec!["/".to_owned(), "/dev/null".to_owned()]),
     ]
 }
 
@@ -38,6 +58,7 @@ fn bad() -> Vec<Fact> {
         Fact::InitEnvironment(_) => Fact::InitEnvironment(100),
         Fact::Locked(_) => Fact::Locked(vec!["/dev/null".to_owned()]),
         Fact::Tried { deed, .. } => Fact::Tried { deed, errno: None },
+        Fact::Took { quota, .. } => took(quota, 0, Some(Errno::NOSPC)),
         other => other,
     };
     good().into_iter().map(changed).collect()
@@ -47,6 +68,8 @@ fn outside(was_reached: Option<bool>) -> Outside {
     Outside {
         environment: vec!["HOME".to_owned(), "PATH".to_owned()],
         was_reached,
+        neighbour: neighbour(),
+        same_uid: Some(0),
     }
 }
 
@@ -77,7 +100,8 @@ fn failed(checks: &[Check]) -> Vec<&'static str> {
 fn a_cell_as_it_should_be_fails_no_check() {
     let checks = judged(&good(), Some(false));
     assert_eq!(failed(&checks), [""; 0]);
-    assert_eq!(checks.len(), good().len());
+    // Whose uid it is, nobody can say inside.
+    assert_eq!(checks.len(), good().len() + 1);
 }
 
 #[test]
@@ -148,8 +172,7 @@ fn a_failure_points_at_the_wall_that_is_missing_or_else_to_us() {
 fn a_lock_on_a_device_is_felt_where_the_report_says_so_and_nowhere_else() {
     let felt = |path: &str| {
         let mut said = good();
-        said.pop();
-        said.push(Fact::Locked(vec![path.to_owned()]));
+        said[14] = Fact::Locked(vec![path.to_owned()]);
         failed(&inside(
             &said,
             &outside(None),
@@ -158,4 +181,44 @@ fn a_lock_on_a_device_is_felt_where_the_report_says_so_and_nowhere_else() {
         .len()
     };
     assert_eq!((felt("/dev/null"), felt("/etc/ld.so.cache")), (0, 1));
+}
+
+#[test]
+fn a_neighbour_that_took_too_much_or_nothing_proves_nothing() {
+    let judged = |neighbour: Vec<Fact>| {
+        let outside = Outside {
+            neighbour,
+            ..outside(None)
+        };
+        failed(&inside(&good(), &outside, &isolation(&[])))
+    };
+    assert_eq!(judged(neighbour()), [""; 0]);
+    assert_eq!(judged(Vec::new()), ["locks", "inotify"]);
+    for (place, wrong) in [
+        (0, took(Quota::InotifyInstances, 9, Some(Errno::MFILE))),
+        (0, took(Quota::InotifyInstances, 0, Some(Errno::MFILE))),
+        (1, took(Quota::InotifyWatches, 8192, None)),
+        (1, took(Quota::InotifyWatches, 8192, Some(Errno::MFILE))),
+    ] {
+        let mut said = neighbour();
+        said[place] = wrong;
+        assert_eq!(judged(said), ["inotify"]);
+    }
+    let mut said = neighbour();
+    said[2] = Fact::Holds(Vec::new());
+    assert_eq!(judged(said), ["locks"]);
+}
+
+#[test]
+fn a_uid_that_others_have_fails_where_the_report_says_that_it_is_its_own() {
+    let judged = |same_uid, missing: &[&'static str]| {
+        let outside = Outside {
+            same_uid,
+            ..outside(None)
+        };
+        failed(&inside(&good(), &outside, &isolation(missing)))
+    };
+    assert_eq!(judged(Some(2), &[]), ["uid"]);
+    assert_eq!(judged(None, &[]), ["uid"]);
+    assert_eq!(judged(Some(2), &["private quotas"]), [""; 0]);
 }
