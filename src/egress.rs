@@ -13,6 +13,8 @@ mod address;
 mod certificate_authority;
 mod client_hello;
 mod dialer;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod grant;
 mod missing_network;
 mod proxy;

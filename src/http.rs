@@ -9,6 +9,8 @@ mod client;
 mod connections;
 mod endpoint;
 mod events;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod headers;
 mod host_check;
 mod pieces;
@@ -19,7 +21,7 @@ mod token;
 
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,11 +29,12 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustix::net::sockopt;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use crate::mcp::Server;
-use connections::Connections;
+use connections::{Connection, Connections};
 use endpoint::Endpoint;
 
 pub use host_check::Names;
@@ -110,20 +113,10 @@ impl Listener {
             prepare(&stream);
             let endpoint = endpoint.clone();
             tasks.spawn(async move {
-                let handle = |request| {
-                    let (endpoint, connection) = (endpoint.clone(), connection.clone());
-                    async move { endpoint.handle(request, address.ip(), &connection).await }
-                };
-                let serving = http1::Builder::new()
-                    .timer(TokioTimer::new())
-                    .header_read_timeout(HEAD_TIME)
-                    .max_buf_size(HEAD_BYTES)
-                    .max_headers(HEAD_LINES)
-                    .serve_connection(TokioIo::new(stream), service_fn(handle));
+                let evicted = connection.clone();
                 tokio::select! {
-                    // A connection that breaks has been answered as far as it could be.
-                    _ = serving => {}
-                    () = connection.evicted() => {}
+                    () = serve_connection(endpoint, stream, address.ip(), connection) => {}
+                    () = evicted.evicted() => {}
                 }
             });
         }
@@ -133,6 +126,27 @@ impl Listener {
         let _ = tokio::time::timeout(Duration::from_millis(100), rest).await;
         tasks.shutdown().await;
     }
+}
+
+/// Serves one connection to its end.
+async fn serve_connection(
+    endpoint: Arc<Endpoint>,
+    stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
+    from: IpAddr,
+    connection: Connection,
+) {
+    let handle = |request| {
+        let (endpoint, connection) = (endpoint.clone(), connection.clone());
+        async move { endpoint.handle(request, from, &connection).await }
+    };
+    // A connection that breaks has been answered as far as it could be.
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME)
+        .max_buf_size(HEAD_BYTES)
+        .max_headers(HEAD_LINES)
+        .serve_connection(TokioIo::new(stream), service_fn(handle))
+        .await;
 }
 
 fn prepare(stream: &TcpStream) {

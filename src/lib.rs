@@ -30,6 +30,7 @@
 //! - `inventory` is what a stored folder holds, to tell later whether it still does.
 //! - `secret` is a value that a program may use and never see; `random` makes names that cannot be guessed.
 //! - `doctor` tests the walls from inside a real cell.
+//! - `fuzzing` is the list of fuzz targets, in no build that is used.
 //! - [`log`] writes events to standard error if `HOTCELL_LOG` asks for them.
 //!
 //! A program of your own runs others like this, hears them while they print, and offers them functions. Sandboxes are made by
@@ -129,6 +130,8 @@ mod display;
 mod doctor;
 mod egress;
 mod error_kind;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod held;
 mod hint;
 mod inventory;

@@ -6,6 +6,8 @@
 //! and how long a connection may lie idle.
 
 mod accept;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod http;
 mod idle;
 

@@ -26,6 +26,8 @@ mod code_runner;
 mod code_runner_mcp;
 mod context;
 mod era;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod job_tool;
 mod languages;
 mod message;

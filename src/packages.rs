@@ -6,6 +6,8 @@
 //! cells see read-only.
 
 mod error;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod gateway;
 mod go;
 mod install;

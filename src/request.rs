@@ -7,6 +7,8 @@
 mod cell_path;
 mod error;
 mod files;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod limits;
 mod mount;
 mod network;

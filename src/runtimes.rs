@@ -7,6 +7,8 @@ mod archive;
 mod download;
 mod error;
 mod folder;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod progress;
 mod recipe;
 mod recipes;

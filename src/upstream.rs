@@ -10,6 +10,8 @@ mod bridge;
 mod call;
 mod catalogue;
 mod connection;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod http;
 mod launch;
 mod ledger;

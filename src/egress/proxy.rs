@@ -16,6 +16,7 @@ use hyper::service::service_fn;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 use super::certificate_authority::CertificateAuthority;
@@ -87,7 +88,10 @@ impl EgressProxy {
         self.ledger.report(self.egress.transfer)
     }
 
-    async fn serve(self: Arc<Self>, connection: Connection) {
+    pub(super) async fn serve(
+        self: Arc<Self>,
+        connection: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    ) {
         let tunnel = Mutex::new(None);
         let answer = |request| async {
             let answer = self.answer(request, &tunnel).await;

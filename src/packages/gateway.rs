@@ -13,6 +13,9 @@ mod pieces;
 mod send;
 mod zip_directory;
 
+#[cfg(any(test, fuzzing))]
+pub use zip_directory::unpacked;
+
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,6 @@
 //! Exact versions with their hashes, as text that a later call can bring back.
 
-mod bun;
+pub(super) mod bun;
 mod crates;
 mod go;
 mod npm;

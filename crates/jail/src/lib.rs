@@ -16,6 +16,8 @@ pub mod container;
 mod devices;
 mod error;
 mod freeze;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod gvisor;
 mod host;
 pub mod init;

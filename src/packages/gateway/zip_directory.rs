@@ -61,7 +61,7 @@ const ENTRY_SIZE: usize = 46;
 const ELSEWHERE: u32 = u32::MAX;
 
 /// What a zip file unpacks to that `tail` is the end of; nothing if it is none.
-fn unpacked(tail: &[u8]) -> Option<u64> {
+pub fn unpacked(tail: &[u8]) -> Option<u64> {
     let last = tail.len().checked_sub(END_SIZE)?;
     let first = last.saturating_sub(LONGEST_COMMENT);
     let ends = (first..=last).rev();
