@@ -23,6 +23,7 @@ mod fuzz;
 mod held;
 mod hostile_server;
 mod install;
+mod interference;
 mod jobs;
 mod languages;
 mod limits;
