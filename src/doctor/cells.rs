@@ -32,7 +32,7 @@ pub const ROOM: Limits = Limits {
     memory: 512 * MIB,
     tasks: 128,
     cpus: 1.0,
-    cpu_seconds: 31,
+    cpu_seconds: 121,
     file_size: 2 * MIB,
     open_files: 64,
     workspace: 8 * MIB,
@@ -95,7 +95,8 @@ pub async fn probe(provider: &dyn Provider) -> Result<Findings, CellError> {
         workspace: ROOM.workspace + file,
         ..ROOM
     };
-    let fill = launch(&Question::Fill, room, PATIENCE);
+    // Tens of thousands of files, which an emulated machine takes its time for.
+    let fill = launch(&Question::Fill, room, 4 * PATIENCE);
     let (memory, processes, endless, fill) = tokio::join!(
         run(provider, &memory),
         run(provider, &processes),

@@ -22,6 +22,8 @@ pub struct Host {
     /// We are root, but not the host's: of a user namespace, or of a container
     /// that keeps some rights back.
     is_weak_root: bool,
+    /// The AppArmor profile that we are confined by.
+    profile: Option<String>,
 }
 
 const CLONE: &str = "kernel.unprivileged_userns_clone";
@@ -46,12 +48,20 @@ impl Host {
         Self {
             settings: names.filter_map(read).collect(),
             is_weak_root: rustix::process::geteuid().is_root() && !has_all_rights(),
+            profile: profile(),
         }
     }
 
     fn has_set(&self, name: &str, value: &str) -> bool {
         self.settings.get(name).is_some_and(|now| now == value)
     }
+}
+
+/// As in `docker-default (enforce)`; none if nothing is enforced.
+fn profile() -> Option<String> {
+    let text = fs::read_to_string("/proc/self/attr/apparmor/current").ok()?;
+    let name = text.trim().strip_suffix(" (enforce)")?;
+    Some(name.to_owned())
 }
 
 fn has_all_rights() -> bool {
@@ -90,10 +100,13 @@ fn by_error(step: &str, source: &io::Error, host: &Host) -> Option<String> {
     if is(Errno::PERM) || is(Errno::ACCESS) {
         return Some(forbidden(host));
     }
-    let is_unknown = is(Errno::INVAL) || is(Errno::NOSYS);
-    (is_unknown && step.contains("namespace")).then(|| {
-        "Use a kernel built with CONFIG_USER_NS, CONFIG_PID_NS and CONFIG_NET_NS.".to_owned()
-    })
+    if step.contains("namespace") && (is(Errno::INVAL) || is(Errno::NOSYS)) {
+        return Some(
+            "Use a kernel built with CONFIG_USER_NS, CONFIG_PID_NS and CONFIG_NET_NS.".to_owned(),
+        );
+    }
+    // Of the calls that a sandbox is made with, `mount_setattr` is the newest.
+    is(Errno::NOSYS).then(|| "Use a newer kernel, Linux 5.12 at least.".to_owned())
 }
 
 fn no_room(host: &Host) -> String {
@@ -119,6 +132,11 @@ fn forbidden(host: &Host) -> String {
     if host.has_set(APPARMOR, "1") {
         ways.push(format!(
             "`sysctl -w {APPARMOR}=0` (it is 1), or an AppArmor profile for hotcell with the rule `userns,`"
+        ));
+    }
+    if let Some(profile) = &host.profile {
+        ways.push(format!(
+            "the rule `userns,` in the AppArmor profile `{profile}`, which confines hotcell"
         ));
     }
     if !ways.is_empty() {

@@ -16,7 +16,28 @@ fn host(settings: &[(&'static str, &str)]) -> Host {
             .map(|(name, value)| (*name, (*value).to_owned()))
             .collect(),
         is_weak_root: false,
+        profile: None,
     }
+}
+
+#[test]
+fn a_kernel_that_is_too_old_is_told_from_one_without_namespaces() {
+    let of = |step| fix(&failed(step, Errno::NOSYS), &host(&[]));
+    let old = of("opening the visible folders");
+    assert_eq!(old, "Use a newer kernel, Linux 5.12 at least.");
+    assert!(of(USER).contains("CONFIG_USER_NS"));
+}
+
+#[test]
+fn a_profile_that_confines_us_is_named() {
+    let host = Host {
+        profile: Some("strict".to_owned()),
+        ..host(&[(CLONE, "1"), (APPARMOR, "0")])
+    };
+    assert_eq!(
+        fix(&failed(USER, Errno::ACCESS), &host),
+        "As root of the host: the rule `userns,` in the AppArmor profile `strict`, which confines hotcell."
+    );
 }
 
 #[test]

@@ -16,45 +16,64 @@ const LATEST: Duration = Duration::from_secs(2);
 pub fn checks(findings: &Findings) -> [Check; 5] {
     // Without control groups someone counts by the cell's /proc.
     let holders = ["control groups", "private /proc"];
-    let fix = || fix(&holders, &findings.result.isolation);
     let late = findings.endless.as_ref().map(|ended| ended.late);
     let late = late.unwrap_or_default().as_secs_f64() * 1e3;
+    let isolation = &findings.result.isolation;
+    let limit = |name, means: &str, kept: Kept, probed: &Probed, walls: &[&str]| {
+        check(
+            Group::Limits,
+            name,
+            means.to_owned(),
+            kept,
+            || match probed {
+                Ok(_) if !walls.is_empty() => fix(walls, isolation),
+                // There was a sandbox before, so there can be one.
+                _ => "Run again when the machine has less to do.".to_owned(),
+            },
+        )
+    };
+    let Findings {
+        memory: taken,
+        processes: started,
+        endless: stayed,
+        fill,
+        ..
+    } = findings;
     [
-        check(
-            Group::Limits,
+        limit(
             "memory limit",
-            "a program that takes more is ended".to_owned(),
-            memory(&findings.memory),
-            fix,
+            "a program that takes more is ended",
+            memory(taken),
+            taken,
+            &holders,
         ),
-        check(
-            Group::Limits,
+        limit(
             "process limit",
-            "a program that starts more is refused".to_owned(),
-            processes(&findings.processes),
-            fix,
+            "a program that starts more is refused",
+            processes(started),
+            started,
+            &holders,
         ),
-        check(
-            Group::Limits,
+        limit(
             "time limit",
-            format!("an endless program is gone {late:.1} ms after its deadline"),
-            endless(&findings.endless),
-            || "Run again when the machine has less to do.".to_owned(),
+            &format!("an endless program is gone {late:.1} ms after its deadline"),
+            endless(stayed),
+            stayed,
+            &[],
         ),
-        check(
-            Group::Limits,
+        limit(
             "storage limit",
-            "what it can write to has room for so many bytes and files, and no file is larger than it may be"
-                .to_owned(),
-            quotas::storage(&findings.fill),
-            || super::fix(&["private root"], &findings.result.isolation),
+            "what it can write to has room for so many bytes and files, and no file is larger than it may be",
+            quotas::storage(fill),
+            fill,
+            &["private root"],
         ),
-        check(
-            Group::Limits,
+        limit(
             "open file limit",
-            "a program that opens more is refused".to_owned(),
-            quotas::open_files(&findings.fill),
-            || super::fix(&["private root"], &findings.result.isolation),
+            "a program that opens more is refused",
+            quotas::open_files(fill),
+            fill,
+            &["private root"],
         ),
     ]
 }
