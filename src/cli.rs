@@ -1,8 +1,10 @@
 //! The command line: reads arguments, calls the service, prints what comes of it.
 
 mod completions;
+mod config;
 mod doctor;
 mod heard;
+mod help;
 mod image;
 mod install;
 mod languages;
@@ -19,6 +21,7 @@ mod session;
 mod signals;
 mod skill;
 mod speech;
+mod token;
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -44,6 +47,7 @@ use speech::{Speech, is_verbose, print_error, print_hint, print_note, show_progr
     version,
     long_version = env!("HOTCELL_VERSION"),
     propagate_version = true,
+    disable_help_subcommand = true,
     max_term_width = 100
 )]
 struct Arguments {
@@ -81,6 +85,10 @@ enum Command {
     Replay(replay::Arguments),
     /// Test the sandbox on this machine, with a program inside it
     Doctor(doctor::Arguments),
+    /// Print every setting and where it comes from, or edit, check or describe the file of settings
+    Config(config::Arguments),
+    /// Print the token that HTTP clients send
+    Token(token::Arguments),
     /// Make images for containers, without any registry
     Image(image::Arguments),
     /// Print what completes hotcell's arguments in a shell
@@ -88,6 +96,8 @@ enum Command {
     /// Write the manual pages to a folder
     #[command(hide = true)]
     Man(completions::Man),
+    /// Print how a command is used, or a page on a topic
+    Help(help::Arguments),
 }
 
 pub fn main() -> ExitCode {
@@ -119,6 +129,9 @@ pub fn main_with(engine: Option<Engine>) -> ExitCode {
         Command::Logs(arguments) => logs::main(&arguments),
         Command::Replay(arguments) => replay::main(&arguments),
         Command::Doctor(arguments) => doctor::main(&arguments),
+        Command::Config(arguments) => config::main(&arguments),
+        Command::Token(arguments) => token::main(&arguments),
+        Command::Help(arguments) => help::main(&arguments, Arguments::command()),
         Command::Image(arguments) => image::main(&arguments),
         Command::Completions(arguments) => completions::main(&arguments, Arguments::command()),
         Command::Man(arguments) => completions::man(&arguments, Arguments::command()),
@@ -154,7 +167,7 @@ fn parse(words: &[OsString]) -> Arguments {
 }
 
 fn is_command(word: &str) -> bool {
-    word == "run" || word == "help" || Arguments::command().find_subcommand(word).is_some()
+    word == "run" || Arguments::command().find_subcommand(word).is_some()
 }
 
 /// What may have been meant by a word that is neither a command nor a file.

@@ -1,63 +1,15 @@
 //! What the owner of this machine has decided for all runs: `config.toml` in hotcell's
 //! folder of configuration. No file means no decision.
 //!
-//! ```toml
-//! auto_install = false               # whether a missing runtime is fetched without being asked for
-//! save_tools = true                  # whether programs may keep functions as tools (docs/codemode.md)
-//! isolation = "jail"                 # who builds the walls: "jail", "podman", "docker", "gvisor" or "auto" (docs/isolation.md)
-//!
-//! [network]
-//! allow = ["*.example.com"]          # what a run may ask for: "none", "all" (the default) or hosts
-//! private = ["registry.example.com"] # of those, what may be at a private address
-//! transfer = "256m"                  # bytes that a run may send, and receive
-//!
-//! [packages]                         # docs/packages.md has all of it
-//! pypi = "https://mirror.example.com/simple"
-//!
-//! [warm]                             # modules that sandboxes wait with from the start; docs/packages.md
-//! packages = ["numpy"]
-//!
-//! [limits]                           # what a program gets, and the most that a call may ask for
-//! default = { memory = "1g" }
-//! max = { memory = "8g", timeout = "1h", cpus = 4, processes = 512 }
-//!
-//! [container]                        # for Podman and Docker
-//! image = "localhost/own:1"          # used as it is, in place of one with this system's /usr
-//! runtime = "runc"                   # the OCI runtime, if the engine's own does not do
-//!
-//! [records]                          # what `hotcell logs` shows; docs/records.md
-//! enabled = true
-//! days = 30
-//! size = "1g"
-//!
-//! [env]
-//! pass = ["TEAM"]                    # variables of hotcell's own environment that programs get
-//!
-//! [[mount]]                          # a folder that every program sees
-//! host = "/srv/data"
-//! cell = "/data"
-//! write = false
-//!
-//! [[secret]]                         # a program sees a placeholder in $API_KEY; the value goes to the hosts alone
-//! name = "API_KEY"
-//! hosts = ["api.example.com"]
-//! env = "API_KEY"                    # hotcell's own variable that has the value; or: file = "/path"
-//! header = "Authorization: Bearer {secret}"   # added to requests that have none
-//!
-//! [servers.github]                   # an MCP server whose tools programs may call; docs/servers.md
-//! command = "npx"
-//! args = ["-y", "some-server"]
-//!
-//! [servers.remote]
-//! url = "https://mcp.example.com/mcp"
-//! bearer = "REMOTE_TOKEN"
-//! ```
+//! [`reference`] has every key, and what it does.
 
 mod discovered;
 mod error;
 mod expand;
 mod file;
 mod isolation;
+mod listing;
+pub mod reference;
 mod rules;
 mod server;
 mod servers;
@@ -67,7 +19,7 @@ mod tables;
 use std::env;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jail::Mount;
 
@@ -76,6 +28,7 @@ pub use self::error::ConfigError;
 use self::error::{Mistake, checked};
 use self::file::{File, Words};
 pub use self::isolation::{ContainerSettings, IsolationChoice, is_image_name};
+pub use self::listing::{Origin, Settled, listing};
 pub use self::rules::{Redaction, Rules, Ruling};
 pub use self::server::{Program, Reach, Remote, Server, Transport};
 use self::servers::ServersTable;
@@ -169,9 +122,14 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The file in `folder`, whether it is there or not.
+    pub fn file(folder: &Path) -> PathBuf {
+        folder.join(FILE)
+    }
+
     /// Reads the file in `folder`, if there is one.
     pub fn load(folder: Option<&Path>) -> Result<Self, ConfigError> {
-        let Some(path) = folder.map(|folder| folder.join(FILE)) else {
+        let Some(path) = folder.map(Self::file) else {
             return Ok(Self::default());
         };
         let text = match fs::read_to_string(&path) {
@@ -198,9 +156,12 @@ impl Config {
             config.isolation = IsolationChoice::check(word)?;
         }
         if let Some(allow) = &file.network.allow {
-            config.ceiling = checked(allow, |words| match words {
-                Words::One(word) => Network::parse(word),
-                Words::Many(words) => Network::from_words(words.iter().map(String::as_str)),
+            config.ceiling = checked(allow, |words| {
+                let network = match words {
+                    Words::One(word) => Network::parse(word),
+                    Words::Many(words) => Network::from_words(words.iter().map(String::as_str)),
+                };
+                network?.as_ceiling()
             })?;
         }
         for host in &file.network.private {
@@ -255,6 +216,11 @@ impl Config {
         Redactor::new(&named)
     }
 
+    /// Secrets that have no value here, and why.
+    pub fn missing_secrets(&self) -> impl Iterator<Item = &str> {
+        self.missing.iter().map(|(_, why)| why.as_str())
+    }
+
     /// The folders that every program sees.
     pub fn mounts(&self) -> &[Mount] {
         &self.mounts
@@ -283,6 +249,11 @@ impl Config {
         if narrower {
             notes.push(format!(
                 "network: {asked} was asked for; {network} was granted, which is all that is allowed"
+            ));
+        }
+        for host in network.with_paths() {
+            notes.push(format!(
+                "network: all of `{host}` was granted: a path is no bound"
             ));
         }
         let touched = |hosts: &[Pattern]| hosts.iter().any(|host| network.touches(host));

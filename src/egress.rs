@@ -10,6 +10,7 @@
 //! its host ([`CertificateAuthority`]).
 
 mod address;
+mod authorities;
 mod certificate_authority;
 mod client_hello;
 mod dialer;
@@ -22,6 +23,7 @@ mod report;
 mod tls_client;
 mod tunnel;
 
+pub use authorities::Authorities;
 pub use certificate_authority::{CertificateAuthority, Error as CertificateError};
 pub use grant::Egress;
 pub use missing_network::missing_network;

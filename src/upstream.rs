@@ -130,7 +130,8 @@ pub struct UnknownServer {
 impl UnknownServer {
     pub fn hint(&self) -> String {
         match self.known.as_slice() {
-            [] => "Configure it under `[servers]` in config.toml (see docs/servers.md).".to_owned(),
+            [] => "Configure it under `[servers]` in config.toml (see `hotcell help servers`)."
+                .to_owned(),
             known => format!("Choose one of: {}.", known.join(", ")),
         }
     }

@@ -99,7 +99,7 @@ fn list(folder: &SavedFolder, as_json: bool) -> ExitCode {
         let entries: Vec<Value> = tools.iter().map(entry).collect();
         print_json(&entries);
     } else if tools.is_empty() {
-        println!("No tools are saved (see docs/codemode.md).");
+        println!("No tools are saved (see `hotcell help codemode`).");
     } else {
         let text: String = tools.iter().map(line).collect();
         // Nobody left to read is no failure of ours.

@@ -75,7 +75,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     let none = servers.all().is_empty() && !arguments.json;
     let done = match &arguments.action {
         None | Some(Action::List | Action::Check { .. }) if none => {
-            println!("No servers are configured (see docs/servers.md).");
+            println!("No servers are configured (see `hotcell help servers`).");
             return ExitCode::SUCCESS;
         }
         None => runtime.block_on(check(&servers, &[], Shown::Tools)),
@@ -130,8 +130,10 @@ fn find<'a>(servers: &'a UpstreamServers, name: &str) -> Result<&'a Arc<Upstream
         Unusable {
             why: format!("unknown server `{}`", name.escape_debug()),
             hint: Some(match names.is_empty() {
-                true => "Configure it under `[servers]` in config.toml (see docs/servers.md)."
-                    .to_owned(),
+                true => {
+                    "Configure it under `[servers]` in config.toml (see `hotcell help servers`)."
+                        .to_owned()
+                }
                 false => format!("Choose one of: {}.", names.join(", ")),
             }),
             code: BAD_INPUT,

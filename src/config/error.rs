@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::reference::nearest;
+
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     #[error("cannot read `{}`: {source}", path.display())]
@@ -29,20 +31,13 @@ fn shown(value: &Option<impl ToString>, before: &str, after: &str) -> String {
 impl ConfigError {
     /// What the owner of the file can do about it, in one imperative sentence.
     pub fn hint(&self) -> String {
-        let key = match self {
+        match self {
             Self::Read { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
-                return "Check its permissions.".to_owned();
+                "Check its permissions.".to_owned()
             }
-            Self::Read { .. } => "",
-            Self::Bad { key, .. } => key.as_deref().unwrap_or_default(),
-        };
-        let page = match key.split('.').next() {
-            Some("packages") => "packages",
-            Some("servers") => "servers",
-            Some("limits") => "limits",
-            _ => "network",
-        };
-        format!("Correct the file; docs/{page}.md describes it.")
+            _ => "Correct the file (`hotcell config edit`); `hotcell help config` describes it."
+                .to_owned(),
+        }
     }
 }
 
@@ -65,14 +60,27 @@ impl Mistake {
     pub fn located(self, path: &Path, text: &str) -> ConfigError {
         let before = self.at.and_then(|at| text.get(..at));
         let tables = DeTable::parse(text).ok();
+        let key = tables
+            .zip(self.at)
+            .and_then(|(tables, at)| key_at(tables.get_ref(), at));
+        let reason = match &key {
+            Some(key) if self.reason.starts_with("unknown field") => match nearest(key) {
+                Some(meant) => format!("there is no such key; did you mean `{meant}`?"),
+                None => "there is no such key".to_owned(),
+            },
+            _ => self.reason,
+        };
         ConfigError::Bad {
             path: path.to_owned(),
             line: before.map(|before| 1 + before.matches('\n').count()),
-            key: tables
-                .zip(self.at)
-                .and_then(|(tables, at)| key_at(tables.get_ref(), at)),
-            reason: self.reason,
+            key,
+            reason,
         }
+    }
+
+    #[cfg(test)]
+    pub fn reason(&self) -> &str {
+        &self.reason
     }
 }
 

@@ -229,3 +229,11 @@ impl Config {
         Stamp::of(own.into_iter().chain(others.into_iter().map(|it| it.path)))
     }
 }
+
+/// What is said of a key that no server has.
+#[cfg(test)]
+pub fn unknown_key() -> String {
+    let read = toml::from_str::<ServerTable>("no_such_key = 1");
+    read.err()
+        .map_or_else(String::new, |error| error.message().to_owned())
+}

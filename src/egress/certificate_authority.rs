@@ -14,28 +14,8 @@ use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::TlsAcceptor;
 
-use crate::request::{CellPath, Host, InputFile, Target};
-
-const FILE: &str = ".home/.hotcell/ca.pem";
-/// Where systems keep the authorities that everybody trusts.
-const SYSTEM: [&str; 4] = [
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/ca-bundle.pem",
-    "/etc/ssl/cert.pem",
-];
-/// The variables by which programs find a file of authorities.
-const VARIABLES: [&str; 9] = [
-    "SSL_CERT_FILE",
-    "REQUESTS_CA_BUNDLE",
-    "CURL_CA_BUNDLE",
-    "GIT_SSL_CAINFO",
-    "NODE_EXTRA_CA_CERTS",
-    "DENO_CERT",
-    "PIP_CERT",
-    "AWS_CA_BUNDLE",
-    "CARGO_HTTP_CAINFO",
-];
+use super::authorities::Authorities;
+use crate::request::{Host, Target};
 
 /// The authority of one run.
 pub struct CertificateAuthority {
@@ -61,20 +41,9 @@ impl CertificateAuthority {
         })
     }
 
-    /// What makes a program trust it, beside those that everybody trusts: a file for its workspace.
-    pub fn bundle(&self) -> InputFile {
-        let mut system = SYSTEM.iter();
-        let system = system.find_map(|path| std::fs::read_to_string(path).ok());
-        let bundle = format!("{}\n{}", self.issuer.pem(), system.unwrap_or_default());
-        InputFile::from_bytes(CellPath::parse(FILE).expect("a plain path"), bundle)
-    }
-
-    /// The variables by which programs find that file.
-    pub fn variables() -> impl Iterator<Item = (String, String)> {
-        let file = format!("/workspace/{FILE}");
-        VARIABLES
-            .iter()
-            .map(move |it| ((*it).to_owned(), file.clone()))
+    /// What makes a program trust it, beside those that this host trusts.
+    pub fn trusted(&self) -> Authorities {
+        Authorities::with(&self.issuer.pem())
     }
 
     /// Speaks to a program as `target`.

@@ -13,7 +13,7 @@ use super::{Engine, StartError};
 use crate::cell::{Changes, Isolation, Launch, Requirement, Workspace};
 use crate::compile::{Built, Cells, Compiled};
 use crate::display::Shown;
-use crate::egress::{self, CertificateAuthority, EgressProxy};
+use crate::egress::{self, Authorities, CertificateAuthority, EgressProxy};
 use crate::loopback::PORT;
 use crate::packages::{Installed, InstallerContext, PackageError, PackagePlan, Readied, Refused};
 use crate::plan::{Build, RunPlan};
@@ -252,14 +252,16 @@ impl Engine {
             .into_owned()
             .default_env(egress.secrets.iter().map(placeholder))
             .secrets(egress.secrets.iter().cloned());
-        let mut authority = None;
-        if !egress.secrets.is_empty() {
-            let own = CertificateAuthority::new().map_err(StartError::Certificate)?;
-            launch = launch
-                .files([own.bundle()])
-                .default_env(CertificateAuthority::variables());
-            authority = Some(Arc::new(own));
+        let authority = match egress.secrets.is_empty() {
+            true => None,
+            false => Some(CertificateAuthority::new().map_err(StartError::Certificate)?),
+        };
+        let trusted = authority.as_ref().map(CertificateAuthority::trusted);
+        if let Some(mut trusted) = trusted.or_else(Authorities::of_host) {
+            let file = trusted.file.take();
+            launch = launch.files(file).default_env(trusted.variables());
         }
+        let authority = authority.map(Arc::new);
         let proxy = Arc::new(EgressProxy::new(
             egress,
             authority,

@@ -32,6 +32,8 @@ pub struct Pattern {
     hosts: Hosts,
     /// `None` stands for the usual ports.
     port: Option<u16>,
+    /// Whether it was granted by a URL with a path, which bounds nothing.
+    with_path: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +47,8 @@ enum Hosts {
 pub enum BadGrant {
     #[error("`{}` is not a host that can be granted: {reason}", text.escape_debug())]
     Host { text: String, reason: BadHost },
+    #[error("a path bounds nothing: all of `{0}` can be reached, or none of it")]
+    Path(String),
     #[error("`none` was granted together with hosts")]
     NoneAndMore,
     #[error("more than {MOST} hosts were granted")]
@@ -52,7 +56,7 @@ pub enum BadGrant {
 }
 
 impl BadGrant {
-    pub const HINT: &str = "Name hosts as in `api.example.com`, `*.example.com` or `example.com:8443`, or use `none` or `all`; \
+    pub const HINT: &str = "Name hosts as in `api.example.com`, `*.example.com`, `example.com:8443` or `https://example.com`, or use `none` or `all`; \
          a name that is not ASCII is written in its `xn--` form.";
 }
 
@@ -71,7 +75,14 @@ impl Network {
                 "all" => all = true,
                 "none" => none = true,
                 _ if hosts.len() == MOST => return Err(BadGrant::TooMany),
-                _ => hosts.push(Pattern::parse(word)?),
+                _ => {
+                    let (host, with_path) = host::of_url(word);
+                    let pattern = Pattern::parse(host)?;
+                    hosts.push(Pattern {
+                        with_path,
+                        ..pattern
+                    });
+                }
             }
         }
         match (none, all, hosts.is_empty()) {
@@ -89,6 +100,21 @@ impl Network {
             Self::Hosts(patterns) => patterns.iter().any(|pattern| pattern.allows(target)),
             Self::All => USUAL_PORTS.contains(&target.port),
         }
+    }
+
+    /// The same as what an owner lets others have, which must not only look like a bound.
+    pub fn as_ceiling(self) -> Result<Self, BadGrant> {
+        let path = self.with_paths().next().map(ToString::to_string);
+        path.map_or(Ok(self), |host| Err(BadGrant::Path(host)))
+    }
+
+    /// The hosts that were granted by a URL with a path, which they are granted without.
+    pub fn with_paths(&self) -> impl Iterator<Item = &Pattern> {
+        let patterns = match self {
+            Self::Hosts(patterns) => patterns.as_slice(),
+            Self::None | Self::All => &[],
+        };
+        patterns.iter().filter(|pattern| pattern.with_path)
     }
 
     /// Whether some host of `pattern` is granted, whatever the ports.
@@ -150,7 +176,11 @@ impl Pattern {
             (true, Host::Address(_)) => return Err(bad(BadHost::Wildcard)),
             (false, host) => Hosts::One(host),
         };
-        Ok(Self { hosts, port })
+        Ok(Self {
+            hosts,
+            port,
+            with_path: false,
+        })
     }
 
     pub fn allows(&self, target: &Target) -> bool {

@@ -241,9 +241,10 @@ fn a8_http_is_stateless_and_has_only_post() {
 fn a8_a_token_that_was_configured_is_asked_for_here_too() {
     let flags = ["--as", "code-runner", "--transport", "http", "--port", "0"];
     let secret = "a-token-of-some-length";
-    let server = Http::start_as(&flags, |command, _| {
+    let mut server = Http::start_as(&flags, |command, _| {
         command.env("HOTCELL_TOKEN", secret);
     });
+    server.token = Some(secret.to_owned());
     let body = call("run-code", snippet("python", "print(1)")).to_string();
     let answer = server.ask(
         "POST /mcp HTTP/1.1",

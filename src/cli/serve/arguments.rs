@@ -16,8 +16,14 @@ use crate::service::Settings;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Serve over HTTP at this address instead of standard input and output
-    #[arg(long, value_name = "ADDRESS:PORT", group = "network")]
+    /// Serve over HTTP at this port of this machine, or address and port, instead of standard
+    /// input and output
+    #[arg(
+        long,
+        value_name = "[ADDRESS:]PORT",
+        group = "network",
+        value_parser = super::http::parse_address
+    )]
     pub http: Option<SocketAddr>,
     /// Read the token that HTTP clients must send from this file; a missing file is created
     #[arg(long, value_name = "FILE", requires = "network")]
@@ -25,7 +31,8 @@ pub struct Arguments {
     /// Serve HTTP clients without a token; only on a loopback address
     #[arg(long, requires = "network", conflicts_with = "token_file")]
     pub no_auth: bool,
-    /// Accept HTTP requests whose Host header has this name (repeatable) [default: loopback names]
+    /// Let HTTP clients call this server by this name (repeatable) [default: its address and
+    /// localhost]
     #[arg(long, value_name = "NAME", requires = "network")]
     pub allow_host: Vec<String>,
     /// Accept HTTP requests from web pages of this origin (repeatable) [default: our own]
@@ -86,7 +93,7 @@ pub struct Arguments {
     /// Show this folder to every program at /work, to be read; with :rw also to be written
     #[arg(long, value_name = "DIR[:rw]")]
     workspace: Option<String>,
-    /// Record nothing of what is run (docs/records.md)
+    /// Record nothing of what is run (`hotcell help records`)
     #[arg(long)]
     pub no_record: bool,
     /// End a session that has had no call for this time [default: 30m]
@@ -121,7 +128,7 @@ impl Arguments {
             settings.pool = Some(size.into());
         }
         if let Some(hosts) = &self.allow_network {
-            settings.network = Some(Network::parse(hosts)?);
+            settings.network = Some(Network::parse(hosts)?.as_ceiling()?);
         }
         if let Some(time) = &self.keep_output {
             settings.retention.time = parse_duration(time)?;

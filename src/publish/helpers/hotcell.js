@@ -1,4 +1,4 @@
-// What a published script can say beside what it prints. See docs/publish.md.
+// What a published script can say beside what it prints. See `hotcell help publish`.
 const fs = require('fs');
 
 const mark = process.env.HOTCELL_TALK || '';

@@ -1,4 +1,4 @@
-"""How a published script sends messages to hotcell. See docs/publish.md."""
+"""How a published script sends messages to hotcell. See `hotcell help publish`."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-# What a published script can say beside what it prints: `. ./hotcell.sh`. See docs/publish.md.
+# What a published script can say beside what it prints: `. ./hotcell.sh`. See `hotcell help publish`.
 # Arguments are in $ARG_name, the fields of accepted forms in $ANSWER_key_field.
 
 # hotcell_say JSON

@@ -120,6 +120,25 @@ impl Target {
     }
 }
 
+/// What a URL names to be reached: its host and port, and whether there is more that is no part of that.
+///
+/// SECURITY: only where somebody grants hosts. What is left of it is read as strictly as ever, so a user name, a backslash
+/// or a space in it is refused.
+pub(super) fn of_url(text: &str) -> (&str, bool) {
+    let schemes = ["https://", "http://", "wss://", "ws://"];
+    let named = schemes.iter().find_map(|scheme| {
+        let start = text.get(..scheme.len())?;
+        start.eq_ignore_ascii_case(scheme).then_some(scheme.len())
+    });
+    let Some(rest) = named.and_then(|length| text.get(length..)) else {
+        return (text, false);
+    };
+    match rest.find(['/', '?', '#']) {
+        None => (rest, false),
+        Some(end) => (&rest[..end], !matches!(&rest[end..], "/" | "")),
+    }
+}
+
 /// Takes a port off the end.
 pub(super) fn split(text: &str) -> Result<(&str, Option<u16>), BadHost> {
     let after_host = match text.strip_prefix('[') {

@@ -168,7 +168,7 @@ fn a_grant_reads_back_as_it_is_written_and_a_bad_one_says_why() {
     assert_eq!(Network::parse("a.test,all"), Ok(Network::All));
     assert_eq!(Network::parse("none,a.test"), Err(BadGrant::NoneAndMore));
     for bad in [
-        "http://a.test",
+        "ftp://a.test",
         "*",
         "*.1.2.3.4",
         "*a.test",
@@ -253,4 +253,54 @@ fn unescaped(text: &str) -> String {
         });
     }
     out
+}
+
+#[test]
+fn a_url_grants_its_host_and_is_told_apart_if_it_has_a_path() {
+    for (url, host, with_path) in [
+        ("https://api.example.com/v1/x?y=1", "api.example.com", true),
+        ("HTTPS://api.example.com", "api.example.com", false),
+        ("http://api.example.com/", "api.example.com", false),
+        (
+            "https://api.example.com:8443/x",
+            "api.example.com:8443",
+            true,
+        ),
+        ("https://*.example.com/", "*.example.com", false),
+        ("https://[2001:db8::9]/x#y", "[2001:db8::9]", true),
+    ] {
+        let network = Network::parse(url).expect(url);
+        assert_eq!(network.to_string(), host);
+        assert_eq!(
+            network.with_paths().count(),
+            usize::from(with_path),
+            "{url}"
+        );
+    }
+    for url in [
+        "https://",
+        "https:///x",
+        "https://user@evil.test/",
+        "https://allowed.test@evil.test/",
+        "https://user:443@evil.test",
+        "https://allowed.test\\@evil.test/",
+        "https:\\\\evil.test",
+        "https://allowed.test\u{0}/",
+        "https://allowed.test%2fevil.test/",
+        "ftp://allowed.test/",
+        "https://https://allowed.test",
+        "file:///etc",
+    ] {
+        assert!(Network::parse(url).is_err(), "{url}");
+    }
+    // An owner who bounds others by a path would bound nothing.
+    let bounds = |url: &str| Network::parse(url).and_then(Network::as_ceiling);
+    assert_eq!(
+        bounds("https://a.test/x"),
+        Err(BadGrant::Path("a.test".to_owned()))
+    );
+    assert_eq!(bounds("https://a.test/").unwrap().to_string(), "a.test");
+    // Where hosts are not granted but compared, a URL is none.
+    assert!(Pattern::parse("https://api.example.com/").is_err());
+    assert!(Target::parse("https://api.example.com/", Some(443)).is_err());
 }

@@ -404,3 +404,120 @@ fn without_a_token_it_serves_on_loopback_only() {
         assert_eq!(output.status.code(), Some(2), "token {weak:?}");
     }
 }
+
+/// Starts a server, reads what it says until its configuration is there, and ends it.
+fn told(home: &std::path::Path, arguments: &[&str]) -> String {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_hotcell"))
+        .arg("serve")
+        .args(arguments)
+        .env("HOME", home)
+        .env_remove("XDG_STATE_HOME")
+        .env_remove("HOTCELL_TOKEN")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    while !said.ends_with("\n}\n") && stderr.read_line(&mut said).unwrap() > 0 {}
+    child.kill().unwrap();
+    child.wait().unwrap();
+    said
+}
+
+#[test]
+fn a_port_alone_is_one_of_this_machine_and_a_bad_address_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    for address in ["0", "localhost:0", "127.0.0.1:0"] {
+        let said = told(home.path(), &["--http", address]);
+        assert!(said.contains("serving MCP at http://127.0.0.1:"), "{said}");
+    }
+    for address in ["example.com:80", "70000", "localhost", ""] {
+        let said = told(home.path(), &["--http", address]);
+        assert!(said.contains("write a port (3917)"), "{address}: {said}");
+    }
+}
+
+#[test]
+fn a_token_is_shown_when_it_is_made_and_then_only_to_who_asks() {
+    let home = tempfile::tempdir().unwrap();
+    let first = told(home.path(), &["--http", "0"]);
+    let second = told(home.path(), &["--http", "0"]);
+    let asked = Command::new(env!("CARGO_BIN_EXE_hotcell"))
+        .arg("token")
+        .env("HOME", home.path())
+        .env_remove("XDG_STATE_HOME")
+        .env_remove("HOTCELL_TOKEN")
+        .output()
+        .unwrap();
+    let token = String::from_utf8(asked.stdout).unwrap();
+    let token = token.trim();
+    assert!(token.starts_with("hotcell-") && token.len() > 40, "{token}");
+    assert!(first.contains(&format!("\"Bearer {token}\"")), "{first}");
+    assert!(!second.contains(token), "{second}");
+    assert!(second.contains("`hotcell token` prints it"), "{second}");
+}
+
+#[test]
+fn on_every_address_the_entry_names_one_that_works_elsewhere() {
+    let Some(own) = own_address() else {
+        return crate::support::skip("this machine has no address but loopback");
+    };
+    let state = tempfile::tempdir().unwrap();
+    let mut server = std::process::Command::new(env!("CARGO_BIN_EXE_hotcell"))
+        .args(["serve", "--http", "0.0.0.0:0"])
+        .env("XDG_STATE_HOME", state.path())
+        .env_remove("HOTCELL_TOKEN")
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    let mut stderr = BufReader::new(server.stderr.take().unwrap());
+    while !said.ends_with("\n}\n") && stderr.read_line(&mut said).unwrap() > 0 {}
+    let entry: Value = serde_json::from_str(&said[said.find('{').unwrap()..]).unwrap();
+    let entry = &entry["mcpServers"]["hotcell"];
+    let url = entry["url"].as_str().unwrap();
+    let place = url
+        .strip_prefix("http://")
+        .unwrap()
+        .strip_suffix("/mcp")
+        .unwrap();
+    assert!(place.starts_with(&format!("{own}:")), "{said}");
+    assert!(said.contains("`--allow-host NAME`"), "{said}");
+    // The entry works as it is; another name of the same machine does not.
+    let bearer = entry["headers"]["Authorization"].as_str().unwrap();
+    let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }).to_string();
+    let ask = |host: &str| {
+        let mut stream = TcpStream::connect(place).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(
+            stream,
+            "POST /mcp HTTP/1.1\r\nhost: {host}\r\nauthorization: {bearer}\r\ncontent-type: application/json\r\n\
+             accept: application/json, text/event-stream\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{ping}",
+            ping.len()
+        )
+        .unwrap();
+        let mut answer = String::new();
+        let _ = BufReader::new(stream).read_line(&mut answer);
+        answer
+    };
+    assert!(ask(place).contains(" 200 "), "{}", ask(place));
+    assert!(ask("evil.test").contains(" 403 "), "{}", ask("evil.test"));
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let named = told(
+        home.path(),
+        &["--http", "0.0.0.0:0", "--allow-host", "cells.test"],
+    );
+    assert!(named.contains("\"http://cells.test:"), "{named}");
+}
+
+/// The address that a packet to the world would come from.
+fn own_address() -> Option<std::net::IpAddr> {
+    let socket = std::net::UdpSocket::bind("0.0.0.0:0").ok()?;
+    socket.connect("192.0.2.1:9").ok()?;
+    Some(socket.local_addr().ok()?.ip()).filter(|it| !it.is_loopback())
+}

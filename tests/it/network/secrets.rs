@@ -121,9 +121,10 @@ fn the_usual_tools_trust_the_proxy_for_the_hosts_of_a_secret_and_no_others() {
         hotcell.write("home/.config/hotcell/config.toml", CONFIG);
         stage.log();
         let curl = "curl -sS -u me:$API_KEY https://secret.test/x > answer && grep -c hotcell-secret answer; \
-            curl -sS https://allowed.test/ 2>&1 | grep -c 'certificate'";
+            for host in secret allowed; do curl -sv https://$host.test/ 2>&1 | grep -c 'issuer: CN=hotcell'; done";
         let node = "fetch('https://secret.test/x').then(r => r.json()).then(r => console.log(r.headers['x-key'] === 'key ' + process.env.API_KEY))";
-        for (language, code, expected) in [("bash", curl, "1\n1"), ("javascript", node, "true")] {
+        for (language, code, expected) in [("bash", curl, "1\n1\n0"), ("javascript", node, "true")]
+        {
             let result = run(
                 &stage,
                 &hotcell,
@@ -239,5 +240,45 @@ for how in sys.argv[1:]:
         }
         std::fs::remove_file(hotcell.place("home/.config/hotcell/config.toml"))
             .expect("it is there");
+    }
+}
+
+#[test]
+fn an_authority_that_the_host_trusts_is_trusted_by_programs_whatever_they_are_written_in() {
+    let Some(stage) = Stage::set() else { return };
+    let python =
+        "import urllib.request as u; print(u.urlopen('https://allowed.test/', timeout=20).status)";
+    let node = "require('https').get('https://allowed.test/', r => console.log(r.statusCode)).on('error', e => console.log(e.code))";
+    let fetched = "fetch('https://allowed.test/').then(r => console.log(r.status), e => console.log(e.cause.code))";
+    let curl = "curl -s -o /dev/null -w '%{http_code}\\n' https://allowed.test/";
+    let ruby = "require 'net/http'; puts Net::HTTP.get_response(URI('https://allowed.test/')).code";
+    for hotcell in everyone() {
+        for (language, code) in [
+            ("python", python),
+            ("javascript", node),
+            ("javascript", fetched),
+            ("bash", curl),
+            ("ruby", ruby),
+        ] {
+            let grant = ["--network", "allowed.test", "-l", language, "-c", code];
+            let seen = run(&stage, &hotcell, true, &grant);
+            assert_eq!(lines(&seen), ["200"], "{language} {code}: {seen}");
+            // Control: where the host does not trust it, nobody does.
+            let seen = run(&stage, &hotcell, false, &grant);
+            assert_ne!(lines(&seen), ["200"], "{language}: {seen}");
+        }
+        // What else lies in such a file stays outside.
+        let authority = std::fs::read_to_string(stage.authority()).expect("it is there");
+        let key = "-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----\n";
+        let both = hotcell.write("home/both.pem", format!("{key}{authority}"));
+        let mut command = stage.dressed(&hotcell);
+        command.arg(format!("SSL_CERT_FILE={}", both.display()));
+        let look = "cat $SSL_CERT_FILE | grep -c 'BEGIN CERTIFICATE' | sed 's/^[1-9][0-9]*$/some/'; grep -c PRIVATE $SSL_CERT_FILE";
+        let result = finish(
+            command,
+            &hotcell,
+            &["--network", "allowed.test", "-l", "bash", "-c", look],
+        );
+        assert_eq!(lines(&result), ["some", "0"], "{result}");
     }
 }

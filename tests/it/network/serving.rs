@@ -49,7 +49,7 @@ fn a_call_reaches_the_hosts_it_names_and_is_told_how_to_name_others() {
             );
         }
         for bad in [
-            json!(["http://a.test"]),
+            json!(["ftp://a.test"]),
             json!([1]),
             json!(5),
             json!({"a": 1}),

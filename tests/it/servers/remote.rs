@@ -185,7 +185,7 @@ print("off" in globals())
     let said = listed.out();
     for line in [
         "config.toml:4: key `servers.bad`: its `url` is not one: ",
-        "config.toml:7: key `servers.worse.commnad`: unknown field `commnad`",
+        "config.toml:7: key `servers.worse.commnad`: there is no such key; did you mean `servers.worse.command`?",
         "lost: the server is not available: its folder (`cwd`) does not exist\n",
         "clock: 9 tools\n",
     ] {

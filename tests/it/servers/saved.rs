@@ -146,7 +146,7 @@ fn versions_are_kept_and_a_tool_can_be_deleted_and_restored() {
     assert_eq!(
         saved(&hotcell, &[]),
         (
-            "No tools are saved (see docs/codemode.md).\n".to_owned(),
+            "No tools are saved (see `hotcell help codemode`).\n".to_owned(),
             Some(0)
         )
     );

@@ -58,7 +58,7 @@ fn the_command_lists_servers_and_shows_what_a_broken_one_says() {
     let none = list(&[]);
     assert_eq!(
         none.out(),
-        "No servers are configured (see docs/servers.md).\n"
+        "No servers are configured (see `hotcell help servers`).\n"
     );
     assert_eq!(none.code, Some(0));
 
