@@ -62,8 +62,8 @@ pub struct Config {
     pub redact: Redaction,
     /// Whether those of mcp-server-code-execution-mode are read, in whose place hotcell is served.
     pub replaces_bridge: bool,
-    /// Whether a missing runtime may be fetched without being asked for. Even then it is told.
-    pub auto_install: bool,
+    /// Whether a missing runtime may be fetched without being asked for, if somebody has said so. Even then it is told.
+    pub auto_install: Option<bool>,
     /// Whether programs may keep functions as tools for later ones.
     pub save_tools: bool,
     pub packages: Packages,
@@ -109,7 +109,7 @@ impl Default for Config {
             discover: None,
             replaces_bridge: false,
             redact: Redaction::default(),
-            auto_install: false,
+            auto_install: None,
             save_tools: true,
             packages: Packages::default(),
             limits: OwnerLimits::default(),

@@ -19,8 +19,17 @@ pub enum Surface {
     PackagesAdd,
     /// The reader calls a tool, and has its parameters.
     Mcp,
-    /// The same, where the server's owner has given the network in a variable of Deno's.
-    McpOfDeno,
+    /// The same for a tool of another server, which shows few of them. What it does not show is not advised.
+    Compat(Shown),
+}
+
+/// The parameters of `run` that a tool of another server has too, beside the program.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Shown {
+    pub packages: bool,
+    pub timeout: bool,
+    /// The server's owner gives the network in a variable of Deno's.
+    pub deno: bool,
 }
 
 /// What the reader can do about an error: one imperative sentence, once a surface is known.
@@ -46,6 +55,12 @@ pub enum Hint {
     },
     ChangePackages {
         candidates: Vec<String>,
+    },
+    /// An installer that a program runs itself, and whether its language takes packages.
+    NameInsteadOf {
+        installer: String,
+        packages: Vec<String>,
+        is_taken: bool,
     },
     RenameFile,
     /// A limit that was met, and the most that may be asked for; `None` if it was that.
@@ -81,6 +96,38 @@ impl Hint {
         let (shell, tool) = match self {
             Self::Text(text) => return text.clone().into_owned(),
             Self::OfDefinition(text) => return text.replace("{network}", surface.network()),
+            Self::NamePackage | Self::NameRefusedPackage { .. } | Self::ChangePackages { .. }
+                if surface.packages().is_empty() =>
+            {
+                return match self {
+                    Self::NameRefusedPackage { why, .. } => format!("Do without it: {why}."),
+                    Self::ChangePackages { .. } => "Change what the program imports.".to_owned(),
+                    _ => "Do without it, or write what it does into the program.".to_owned(),
+                };
+            }
+            Self::NameInsteadOf {
+                installer,
+                packages,
+                is_taken,
+            } => {
+                let before = "what a program needs is installed before it starts";
+                let what = match packages.as_slice() {
+                    [] => "the packages".to_owned(),
+                    names => format!("`{}`", names.join("`, `")),
+                };
+                return match (is_taken, surface.packages()) {
+                    (true, "") => format!("Import {what} without `{installer}`: {before}."),
+                    (true, place) => {
+                        format!("Name {what} {place} instead of running `{installer}`: {before}.")
+                    }
+                    (false, _) => format!(
+                        "Import {what} in a program of its own language instead of running `{installer}`: {before}."
+                    ),
+                };
+            }
+            Self::GiveInput if matches!(surface, Surface::Compat(_)) => {
+                return "Write the values into the program: it has no input here.".to_owned();
+            }
             Self::NamePackage => {
                 return format!(
                     "Name its package {}, or pass the module as a file.",
@@ -115,7 +162,7 @@ impl Hint {
                         format!("Grant {what} with `--network`.")
                     }
                     Surface::Mcp => format!("Grant {what} with `network`."),
-                    Surface::McpOfDeno => allow_net(host.as_deref().unwrap_or("HOST")),
+                    Surface::Compat(shown) => shown.network(host.as_deref().unwrap_or("HOST")),
                 };
             }
             Self::GrantRefused(host) => {
@@ -124,7 +171,7 @@ impl Hint {
                         format!("Grant it with `--network {host}`.")
                     }
                     Surface::Mcp => format!("Grant it with `network`: [\"{host}\"]."),
-                    Surface::McpOfDeno => allow_net(host),
+                    Surface::Compat(shown) => shown.network(host),
                 };
             }
             Self::Raise(limit, most) => return limit.raise(most.as_deref(), surface),
@@ -133,7 +180,7 @@ impl Hint {
                     Surface::CommandLine | Surface::PackagesAdd => format!(
                         "Change owner or mode of what is at `{path}`, or copy it into the sandbox with `--file`."
                     ),
-                    Surface::Mcp | Surface::McpOfDeno => format!(
+                    Surface::Mcp | Surface::Compat(_) => format!(
                         "Ask the user for another file: owner and mode of what is at `{path}` keep the sandbox out."
                     ),
                 };
@@ -143,9 +190,8 @@ impl Hint {
                     Surface::CommandLine | Surface::PackagesAdd => format!(
                         "Write to the working directory, or mount `{path}` to be written (without `:ro`, or with `write = true`)."
                     ),
-                    Surface::Mcp | Surface::McpOfDeno => format!(
-                        "Write to the working directory: only the owner of this server can make `{path}` writable, \
-                         with `serve --workspace DIR:rw` or `write = true`."
+                    Surface::Mcp | Surface::Compat(_) => format!(
+                        "Write to the working directory: only the owner of this server can make `{path}` writable."
                     ),
                 };
             }
@@ -194,23 +240,25 @@ impl Hint {
             }
             Self::AllowReduced => (
                 "Run `hotcell doctor` to see how to fix it, or accept a weaker sandbox with `--allow-reduced`.",
-                "Have the server's owner fix it (`hotcell doctor` says how), or accept a weaker sandbox with `serve --allow-reduced`.",
+                "Have the server's owner fix it, or accept a weaker sandbox; `hotcell doctor` says how.",
             ),
         };
         match surface {
             Surface::CommandLine | Surface::PackagesAdd => shell.to_owned(),
-            Surface::Mcp | Surface::McpOfDeno => tool.to_owned(),
+            Surface::Mcp | Surface::Compat(_) => tool.to_owned(),
         }
     }
 }
 
 impl Surface {
-    /// Where packages are named.
+    /// Where packages are named; nothing if they are not.
     fn packages(self) -> &'static str {
         match self {
             Self::CommandLine => "with `--package`",
             Self::PackagesAdd => "among the arguments",
-            Self::Mcp | Self::McpOfDeno => "in `packages`",
+            Self::Mcp => "in `packages`",
+            Self::Compat(shown) if shown.packages => "in `packages`",
+            Self::Compat(_) => "",
         }
     }
 
@@ -219,13 +267,24 @@ impl Surface {
         match self {
             Self::CommandLine | Self::PackagesAdd => "`--network HOST`",
             Self::Mcp => "`network`",
-            Self::McpOfDeno => "DENO_PERMISSION_ARGS=--allow-net=HOST",
+            Self::Compat(shown) if shown.deno => "DENO_PERMISSION_ARGS=--allow-net=HOST",
+            Self::Compat(_) => "another tool: this one has none",
         }
     }
 }
 
-fn allow_net(host: &str) -> String {
-    format!("Start the server with DENO_PERMISSION_ARGS=--allow-net={host} to grant it.")
+impl Shown {
+    /// How a host is granted.
+    fn network(self, host: &str) -> String {
+        match self.deno {
+            true => {
+                format!(
+                    "Start the server with DENO_PERMISSION_ARGS=--allow-net={host} to grant it."
+                )
+            }
+            false => "Do without the network: this tool grants none.".to_owned(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ pub use definition::{
     Worker,
 };
 pub use detect::{By, Chosen, unfence};
+pub use embedded::HOST_FIRST;
 pub use failure::{Cause, Diagnosis, Failure};
 pub use listing::{Row, rows};
 pub use registry::{LanguageError, Listed, Registry, closeness};

@@ -5,6 +5,7 @@
 
 mod diagnosis;
 mod folder;
+mod installs;
 mod of_result;
 mod parts;
 mod refusal;
@@ -92,8 +93,12 @@ pub struct RunOutput {
     /// Pictures among its files, for surfaces that can show them.
     #[serde(skip)]
     pub saved: Vec<Displayed>,
-    /// Which streams were cut, and how many bytes they had in all.
-    pub truncated: BTreeMap<&'static str, u64>,
+    /// Whether a stream was cut.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+    /// How many bytes those that were cut had in all.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub total_bytes: BTreeMap<&'static str, u64>,
     pub error: Option<ErrorOutput>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
@@ -167,7 +172,8 @@ impl RunOutput {
             },
             displays: Vec::new(),
             saved: Vec::new(),
-            truncated: BTreeMap::new(),
+            truncated: false,
+            total_bytes: BTreeMap::new(),
             error: None,
             language: plan.map(|plan| plan.language.to_string()),
             detected: plan.and_then(|plan| match plan.chosen {

@@ -48,6 +48,8 @@ pub struct RunPlan {
     pub launch: Launch,
     /// What must be built before it can start.
     pub build: Option<Build>,
+    /// Whether packages can be installed for its language.
+    pub takes_packages: bool,
     /// The packages that it needs.
     pub packages: Option<Box<PackagePlan>>,
     /// The hosts it may reach, if any.
@@ -269,6 +271,7 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         source,
         launch,
         build,
+        takes_packages: definition.packages.is_some(),
         packages: packages.map(Box::new),
         egress: inputs.egress,
         servers,

@@ -54,6 +54,7 @@ pub struct RunRequest {
     packages: AskedPackages,
     own_modules: Vec<String>,
     offline: bool,
+    fetches: bool,
     network: Network,
     servers: Option<Vec<String>>,
     mounts: Vec<Mount>,
@@ -107,6 +108,7 @@ impl RunRequest {
             packages: AskedPackages::Detect,
             own_modules: Vec::new(),
             offline: false,
+            fetches: false,
             network: Network::None,
             servers: None,
             mounts: Vec::new(),
@@ -257,6 +259,16 @@ impl RunRequest {
     pub fn wants_files(mut self, wants: bool) -> Self {
         self.wants_files = wants;
         self
+    }
+
+    /// Has a runtime that is missing fetched, unless the owner has decided otherwise.
+    pub fn fetches_runtime(mut self) -> Self {
+        self.fetches = true;
+        self
+    }
+
+    pub fn may_fetch_runtime(&self) -> bool {
+        self.fetches
     }
 
     /// The session that it is a call of: what earlier calls left is there.

@@ -177,7 +177,8 @@ fn assemble(
         ..arguments.settings(tiers)?
     };
     // Not for whoever comes without a token: what one saves, others run.
-    let is_own = matches!(arguments.compat, None | Some(Compat::CodeExecutionMode));
+    let is_bridge = |it: &Compat| *it == Compat::CodeExecutionMode;
+    let is_own = arguments.compat.iter().all(is_bridge);
     let may_save = is_own && !arguments.no_auth;
     let config = settings.config.as_ref().and_then(|it| it.as_ref().ok());
     let saved = saved::tools(config, &Surroundings::from_env()).filter(|_| may_save);
@@ -201,26 +202,31 @@ fn assemble(
         catalog.skills = Some(skills);
     }
     catalog.add_resource(Outputs(service.clone()));
-    let identity = match arguments.compat {
-        Some(other @ Compat::CodeRunner) => {
-            catalog.add_tool(CodeRunner(service.clone()));
-            other.identity()
-        }
-        Some(other @ Compat::CodeRunnerMcp) => {
-            let settings = Arc::new(compat::settings()?);
-            for kind in settings.tools.clone() {
-                catalog.add_tool(CodeRunnerMcp::new(service.clone(), settings.clone(), kind));
+    let mut others = arguments.compat.clone();
+    others.sort();
+    others.dedup();
+    for other in &others {
+        match other {
+            Compat::CodeRunner => catalog.add_tool(CodeRunner(service.clone())),
+            Compat::CodeRunnerMcp => {
+                let settings = Arc::new(compat::settings()?);
+                for kind in settings.tools.clone() {
+                    let tool = CodeRunnerMcp::new(service.clone(), settings.clone(), kind);
+                    catalog.add_tool(tool);
+                }
             }
-            other.identity()
+            Compat::CodeExecutionMode => {
+                catalog.add_tool(CodeExecutionMode {
+                    service: service.clone(),
+                    settings: compat::code_execution_mode(),
+                });
+                catalog.add_resource(Capabilities);
+            }
         }
-        Some(other @ Compat::CodeExecutionMode) => {
-            catalog.add_tool(CodeExecutionMode {
-                service: service.clone(),
-                settings: compat::code_execution_mode(),
-            });
-            catalog.add_resource(Capabilities);
-            other.identity()
-        }
+    }
+    let identity = match arguments.compat.first() {
+        // Of several the one that was named first.
+        Some(other) => other.identity(),
         None => {
             catalog.add_resource(Languages(service.clone()));
             let tasks = Arc::new(Tasks {
@@ -239,9 +245,9 @@ fn assemble(
             }
         }
     };
-    let upstream = match arguments.compat {
-        None => Some(UpstreamTools::fill(&service, &mut catalog)),
-        Some(_) => None,
+    let upstream = match arguments.compat.is_empty() {
+        true => Some(UpstreamTools::fill(&service, &mut catalog)),
+        false => None,
     };
     let folder = match &arguments.publish {
         None => None,

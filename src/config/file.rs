@@ -15,7 +15,7 @@ pub struct File {
     pub secret: Vec<SecretTable>,
     /// Read one by one, by [`ServersTable`](super::servers::ServersTable).
     pub servers: Option<IgnoredAny>,
-    pub auto_install: bool,
+    pub auto_install: Option<bool>,
     pub save_tools: Option<bool>,
     pub packages: PackagesTable,
     pub limits: LimitsTable,

@@ -37,8 +37,11 @@ fn what_is_not_written_is_as_usual() {
     let config = read("").unwrap();
     assert_eq!(config.ceiling, Network::All);
     assert_eq!(config.packages, Packages::default());
-    assert!(!config.auto_install && config.servers.is_empty());
-    assert!(read("auto_install = true").unwrap().auto_install);
+    assert!(config.auto_install.is_none() && config.servers.is_empty());
+    assert_eq!(
+        read("auto_install = true").unwrap().auto_install,
+        Some(true)
+    );
     assert!(config.save_tools && !read("save_tools = false").unwrap().save_tools);
     let config = read("[packages]\nsize = '1g'\noffline = true\nfolder = '/p'").unwrap();
     let expected = Packages {

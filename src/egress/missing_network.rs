@@ -24,8 +24,11 @@ const WORDS: [&str; 13] = [
 /// How some of them name the host.
 const HOSTS: &str = r"(?:resolve host:? (?:address )?|Failed to resolve |EAI_AGAIN |ENOTFOUND |host=|lookup |TCP connection to |for url \(https?://|Import .https?://)['‘`]?([A-Za-z0-9][A-Za-z0-9.-]*\.[A-Za-z0-9-]+)";
 
-/// Whether a failed program wanted a network, and the host if it said which.
-pub fn missing_network(stderr: &[u8]) -> Option<Option<String>> {
+/// Where a program itself names one.
+const URLS: &str = r"https?://(?:[^/@\s]*@)?([A-Za-z0-9][A-Za-z0-9.-]*\.[A-Za-z0-9-]+)";
+
+/// Whether a failed program wanted a network, and the host if it said which, or names only one.
+pub fn missing_network(stderr: &[u8], code: &str) -> Option<Option<String>> {
     let text = String::from_utf8_lossy(stderr);
     if !WORDS.iter().any(|words| text.contains(words)) {
         return None;
@@ -34,7 +37,26 @@ pub fn missing_network(stderr: &[u8]) -> Option<Option<String>> {
         let found = hosts.captures_iter(&text).last()?;
         Some(found.get(1)?.as_str().to_owned())
     });
-    Some(host)
+    // Many libraries only say that a name was not found: then the line that is shown of the program has it, or its text.
+    Some(
+        host.or_else(|| only_host(&text))
+            .or_else(|| only_host(code)),
+    )
+}
+
+/// The host of all URLs in a text, if it is the same in all.
+fn only_host(text: &str) -> Option<String> {
+    let urls = Regex::new(URLS).ok()?;
+    let found = urls
+        .captures_iter(text)
+        .filter_map(|it| Some(it.get(1)?.as_str()));
+    let mut hosts: Vec<&str> = found.collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    match hosts.as_slice() {
+        [host] => Some((*host).to_owned()),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -57,15 +79,15 @@ mod tests {
             "error: Import 'https://api.example.com/x.ts' failed.\n    0: dns error: failed to lookup address information",
         ] {
             assert_eq!(
-                missing_network(text.as_bytes()),
+                missing_network(text.as_bytes(), ""),
                 Some(Some("api.example.com".to_owned())),
                 "{text}"
             );
         }
         let nameless = "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>";
-        assert_eq!(missing_network(nameless.as_bytes()), Some(None));
+        assert_eq!(missing_network(nameless.as_bytes(), ""), Some(None));
         assert_eq!(
-            missing_network(b"ZeroDivisionError: division by zero"),
+            missing_network(b"ZeroDivisionError: division by zero", ""),
             None
         );
     }

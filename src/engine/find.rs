@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::{Effort, Engine, Rejected};
-use crate::language::{Definition, LanguageId, MissingRuntime, Runtime, Versions, Way};
+use crate::language::{Definition, HOST_FIRST, LanguageId, MissingRuntime, Runtime, Versions, Way};
 use crate::plan::RunPlan;
 use crate::request::RunRequest;
 use crate::runtimes::{Bar, FetchError, Order, RuntimesFolder, Wanted, add};
@@ -76,17 +76,18 @@ impl Engine {
     }
 
     /// Fetches a runtime because the configuration allows it: told on standard error
-    /// while it happens, and in the result.
+    /// while it happens, and in the result. One that was asked for by its name is fetched by the recipe of that name.
     pub(super) fn fetch(
         &self,
         definition: &Definition,
+        asked: Option<&str>,
         missing: MissingRuntime,
     ) -> Result<String, Rejected> {
         let mut bar = Bar::new();
         let has = |command: &str| Runtime::is_in_path(command, &self.around);
         let wanted = Wanted {
             language: definition.id.as_str(),
-            recipe: None,
+            recipe: asked.filter(|it| *it != HOST_FIRST),
             order: Order::AfterPath,
             has: &has,
         };
@@ -102,10 +103,10 @@ impl Engine {
         });
         match added {
             Ok(added) => Ok(format!(
-                "fetched {} {} for this run, as auto_install allows",
+                "fetched {} {} for this run",
                 added.recipe, added.version
             )),
-            Err(FetchError::NoRecipe(_)) => Err(missing.into()),
+            Err(FetchError::NoRecipe(_) | FetchError::NotItsRecipe { .. }) => Err(missing.into()),
             Err(why) => Err(Rejected::Fetch(Box::new((missing, why)))),
         }
     }

@@ -53,8 +53,11 @@ impl Engine {
         let mut notes = Vec::new();
         let runtime = match self.find(definition, &request, effort) {
             Ok(runtime) => runtime,
-            Err(missing) if effort == Effort::Fetch && config.auto_install => {
-                notes.push(self.fetch(definition, missing)?);
+            Err(missing)
+                if effort == Effort::Fetch
+                    && config.auto_install.unwrap_or(request.may_fetch_runtime()) =>
+            {
+                notes.push(self.fetch(definition, asked, missing)?);
                 Runtime::find_for(definition, request.code(), &self.around)?
             }
             Err(missing) => return Err(missing.into()),

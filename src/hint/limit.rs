@@ -27,9 +27,8 @@ impl Limit {
     /// Who can raise the most that is allowed, and by what; if anybody can.
     pub fn who_can_raise(self) -> Option<String> {
         let key = self.key();
-        (self != Self::Output).then(|| {
-            format!("the owner can raise it with `serve --max-{key}` or `[limits] max.{key}` in config.toml")
-        })
+        (self != Self::Output)
+            .then(|| format!("the owner can raise it with `[limits] max.{key}` in config.toml"))
     }
 
     /// What a program can do that has met it.
@@ -53,14 +52,24 @@ impl Limit {
             (Surface::CommandLine | Surface::PackagesAdd, None) => {
                 format!("Raise `[limits] max.{key}` in config.toml, or {less}.")
             }
-            (Surface::Mcp | Surface::McpOfDeno, Some(most)) => {
+            (Surface::Mcp, Some(most)) => {
                 format!("Give a larger `{key}` (up to {most}), or {less}.")
             }
-            (Surface::Mcp | Surface::McpOfDeno, None) => {
+            (Surface::Compat(shown), Some(most)) if shown.timeout && self == Self::Timeout => {
+                format!("Give a larger `{key}` (up to {most}), or {less}.")
+            }
+            (Surface::Compat(_), Some(_)) => {
+                let (first, rest) = less.split_at(1);
+                format!(
+                    "{}{rest}, or have the server's owner raise `[limits] default.{key}`.",
+                    first.to_uppercase()
+                )
+            }
+            (Surface::Mcp | Surface::Compat(_), None) => {
                 let (first, rest) = less.split_at(1);
                 format!(
                     "{}{rest}: this is the most that the server allows, and only its owner can raise it, \
-                 with `serve --max-{key}` or `[limits] max.{key}`.",
+                 with `[limits] max.{key}`.",
                     first.to_uppercase()
                 )
             }

@@ -22,6 +22,11 @@ fn all() -> Vec<Hint> {
         Hint::ChangePackages {
             candidates: names(),
         },
+        Hint::NameInsteadOf {
+            installer: "pip".to_owned(),
+            packages: names(),
+            is_taken: true,
+        },
         Hint::RenameFile,
         Hint::Raise(Limit::Timeout, Some("600 s".to_owned())),
         Hint::Raise(Limit::Memory, Some("16 GiB".to_owned())),
@@ -61,11 +66,57 @@ fn a_tool_is_never_told_of_a_flag_nor_the_command_line_of_a_parameter() {
         let told = hint.words(Surface::CommandLine);
         let bad = quoted(&told).into_iter().find(|it| parameters.contains(it));
         assert_eq!(bad, None, "{told}");
-        for surface in [Surface::Mcp, Surface::McpOfDeno] {
+        for surface in [Surface::Mcp, BARE, PYTHON, DENO, BRIDGE] {
             let told = hint.words(surface);
-            let bad = quoted(&told).into_iter().find(|it| it.starts_with('-'));
+            let bad = quoted(&told).into_iter().find(|it| it.contains("--"));
             assert_eq!(bad, None, "{told}");
             assert!(told.ends_with(['.', '?']), "{told}");
+        }
+    }
+}
+
+const BARE: Surface = Surface::Compat(Shown {
+    packages: false,
+    timeout: false,
+    deno: false,
+});
+const PYTHON: Surface = Surface::Compat(Shown {
+    packages: true,
+    timeout: false,
+    deno: false,
+});
+const DENO: Surface = Surface::Compat(Shown {
+    packages: false,
+    timeout: false,
+    deno: true,
+});
+const BRIDGE: Surface = Surface::Compat(Shown {
+    packages: false,
+    timeout: true,
+    deno: false,
+});
+
+#[test]
+fn a_tool_of_another_server_is_never_told_of_a_parameter_that_it_does_not_show() {
+    let asked_for = [Hint::GiveLock, Hint::RenameFile, Hint::ShrinkFiles];
+    let theirs = [Hint::NameLanguage, Hint::ListLanguages];
+    for (surface, shown) in [
+        (BARE, &["code"][..]),
+        (PYTHON, &["code", "packages"]),
+        (DENO, &["code"]),
+        (BRIDGE, &["code", "timeout"]),
+    ] {
+        for hint in all() {
+            // About a parameter that the call had, or in the words of the other server.
+            if asked_for.contains(&hint) || theirs.contains(&hint) {
+                continue;
+            }
+            let told = hint.words(surface);
+            let parameters = ["stdin", "files", "packages", "network", "timeout", "memory"];
+            let bad = quoted(&told)
+                .into_iter()
+                .find(|it| parameters.contains(it) && !shown.contains(it));
+            assert_eq!(bad, None, "{surface:?}: {told}");
         }
     }
 }

@@ -1,10 +1,12 @@
 //! Which language a program is in, when nobody says so.
 //!
 //! First what is written down: the tag of a fence around the code, its `#!` line,
-//! its file's name. Then its content: each definition has patterns with weights, and
+//! its file's name, a comment that names it. Then its content: each definition has patterns with weights, and
 //! a language's score is the sum of those that fit. The scores become chances as
 //! in any linear classifier. What is not clear is refused: a program that runs in
 //! the wrong language does something nobody asked for.
+
+mod comment;
 
 use std::sync::OnceLock;
 
@@ -30,6 +32,8 @@ pub enum By {
     Fence,
     Shebang,
     FileName,
+    /// A comment that names it, or a line for an editor.
+    Comment,
     /// Its content: how likely each language is to look like that.
     #[serde(rename = "looks")]
     Content,
@@ -72,7 +76,7 @@ pub fn unfence(code: &[u8]) -> Option<(&str, &str)> {
 
 impl Registry {
     /// The language of a program: the one that was asked for, else the fence's, else by
-    /// its `#!` line, its file's name, its looks.
+    /// its `#!` line, its file's name, a comment that names it, its looks.
     pub fn recognize(
         &self,
         asked: Option<&str>,
@@ -106,6 +110,11 @@ impl Registry {
             .flatten()
         {
             return Ok(sure(found, By::FileName));
+        }
+        let text = String::from_utf8_lossy(&code[..code.len().min(LOOKED_AT)]);
+        let named = comment::names(&text);
+        if let Some(found) = named.iter().find_map(|name| self.find(name).ok()) {
+            return Ok(sure(found, By::Comment));
         }
         self.by_looks(code, can_run)
             .map_err(|candidates| LanguageError::Undetected {

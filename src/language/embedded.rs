@@ -7,6 +7,8 @@ use super::{Definition, LanguageError, Runtime, Way};
 
 /// The word for a built-in engine in requests, and the path of one in results.
 pub const EMBEDDED: &str = "embedded";
+/// The word for a program of the host if there is one, and else for a built-in engine.
+pub const HOST_FIRST: &str = "host";
 
 impl Runtime {
     /// An engine that runs the program by itself: it needs no file of the host.
@@ -51,13 +53,21 @@ impl Way {
 }
 
 impl Definition {
-    /// The same with only the ways that a request asks for: `embedded`, or a program.
+    /// The same with only the ways that a request asks for: `embedded`, `host`, or a program.
     pub fn run_by(&self, engine: &str) -> Result<Self, LanguageError> {
         let ways = self.commands().iter();
-        let meant: Vec<Way> = ways
-            .filter(|way| way.is_meant_by(engine))
-            .cloned()
-            .collect();
+        let (hosts, ours): (Vec<&Way>, Vec<&Way>) = ways.partition(|way| !way.needs.is_empty());
+        let meant = |ways: &[&Way]| -> Vec<Way> {
+            let meant = ways.iter().filter(|way| way.is_meant_by(engine));
+            meant.map(|way| (*way).clone()).collect()
+        };
+        let meant = match engine {
+            HOST_FIRST => hosts.iter().chain(&ours).map(|it| (*it).clone()).collect(),
+            // A program of the host and an engine of ours may have the same name.
+            _ => Some(meant(&hosts))
+                .filter(|it| !it.is_empty())
+                .unwrap_or_else(|| meant(&ours)),
+        };
         if !meant.is_empty() {
             return Ok(self.with_commands(meant));
         }

@@ -16,7 +16,7 @@ use super::objects::{Answer, Arguments, Boxed, Resource, Tool, runs_code};
 use super::run_tool::{Link, Params, render_as, run, upstream_tools};
 use crate::caller::Caller;
 use crate::error_kind::ErrorKind;
-use crate::hint::Surface;
+use crate::hint::{Shown, Surface};
 use crate::output::RunOutput;
 use crate::request::Showing;
 use crate::service::{Ran, Service};
@@ -27,6 +27,12 @@ pub use settings::Settings;
 
 /// The server's name in that mode.
 pub const NAME: &str = "mcp-server-code-execution-mode";
+/// Its tool takes a program, servers and a time limit.
+const SURFACE: Surface = Surface::Compat(Shown {
+    packages: false,
+    timeout: true,
+    deno: false,
+});
 const SCHEME: &str = "resource://";
 const ADDRESS: &str = "resource://mcp-server-code-execution-mode/capabilities";
 
@@ -121,7 +127,7 @@ impl Tool for CodeExecutionMode {
                 text
             };
             let budget = self.service.settings().budget;
-            let mut result = render_as(ran, budget, Surface::Mcp, say);
+            let mut result = render_as(ran, budget, SURFACE, say);
             if let Some(payload) = payload {
                 result.insert("isError".to_owned(), (!payload.is_success()).into());
                 result.insert("structuredContent".to_owned(), payload.compact().into());

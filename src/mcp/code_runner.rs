@@ -15,7 +15,8 @@ use super::message::Fault;
 use super::objects::{Answer, Arguments, Boxed, Tool, runs_code};
 use super::run_tool::{Link, Params, render_as, run, separate};
 use crate::error_kind::ErrorKind;
-use crate::hint::Surface;
+use crate::hint::{Shown, Surface};
+use crate::language::HOST_FIRST;
 use crate::output::RunOutput;
 use crate::service::{Ran, Service};
 use crate::store::CallerOutputs;
@@ -23,6 +24,12 @@ use crate::store::CallerOutputs;
 /// The server's name in that mode.
 pub const NAME: &str = "Code Runner";
 pub const PORT: u16 = 3088;
+/// Its tool takes a program and its language.
+const SURFACE: Surface = Surface::Compat(Shown {
+    packages: false,
+    timeout: false,
+    deno: false,
+});
 
 /// The ids in the order in which they have always been listed.
 #[rustfmt::skip]
@@ -65,7 +72,7 @@ impl Tool for CodeRunner {
             };
             let say = |output: &RunOutput, _: &[Link]| words.unwrap_or_else(|| text(output));
             let budget = service.settings().budget;
-            Ok(Answer::Complete(render_as(ran, budget, Surface::Mcp, say)))
+            Ok(Answer::Complete(render_as(ran, budget, SURFACE, say)))
         })
     }
 }
@@ -118,7 +125,8 @@ fn params(mut arguments: Arguments, outputs: CallerOutputs<'_>) -> Result<Params
         let hint = format!("Use one of {}.", LANGUAGES.join(", "));
         return Err(refuse(ErrorKind::UnknownLanguage, words, Some(hint)));
     }
-    arguments.insert("language".to_owned(), id.into());
+    // That server had no runtime of its own: what its users have installed comes first.
+    arguments.insert("language".to_owned(), format!("{id}@{HOST_FIRST}").into());
     Params::read(arguments, outputs)
         .map_err(|bad| Ran::refused(ErrorKind::InvalidRequest, bad.message, bad.hint).into())
 }

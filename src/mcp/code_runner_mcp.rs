@@ -49,6 +49,8 @@ async def install(*names, **options):
     '''Packages are installed by what a program imports, or by `packages`.'''
 ";
 
+const DENO: &str = "typescript@deno";
+
 /// One of the two tools.
 pub struct CodeRunnerMcp {
     pub service: Arc<Service>,
@@ -110,7 +112,14 @@ impl CodeRunnerMcp {
         mut arguments: Arguments,
         outputs: CallerOutputs<'_>,
     ) -> Result<Params, (String, Option<String>)> {
-        let language = self.language();
+        // Who speaks of Deno means that runtime, which the other server had.
+        let code = arguments.get("code").and_then(Value::as_str);
+        let is_deno_s =
+            self.kind == Kind::JavaScript && code.is_some_and(|it| it.contains("Deno."));
+        let language = match is_deno_s {
+            true => DENO,
+            false => self.language(),
+        };
         arguments.insert("language".to_owned(), language.into());
         let limit = self.kind.seconds();
         arguments.entry("timeout").or_insert(limit.into());
@@ -152,7 +161,8 @@ impl CodeRunnerMcp {
                 .env(settings.env.iter().cloned())?
                 .network(settings.network.clone()),
         };
-        Ok(request)
+        // That server brought its own.
+        Ok(request.fetches_runtime())
     }
 }
 

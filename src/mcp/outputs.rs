@@ -15,8 +15,8 @@ use crate::service::Service;
 use crate::spool::Spooled;
 use crate::store::{CallerOutputs, parse_address};
 
-/// What one read may bring: more would not fit into anybody's memory of a talk.
-const MOST: u64 = 16 << 20;
+/// What one read may bring. Two of them fit into what is held for all callers.
+const MOST: u64 = 64 << 20;
 
 /// Longer than any address of ours with a range: that of a file has its path, each byte of it as three at most.
 const LONGEST: usize = 13_000;
@@ -52,12 +52,16 @@ impl Resource for Outputs {
             let (stored, range) = find(self.0.outputs(&context.caller), uri)?;
             let held = context.held();
             let work = move || {
-                // As it is read, and as it is written down.
                 let room = |bytes: u64| {
                     let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
-                    held.grow(2 * bytes as usize)
+                    held.grow(bytes as usize)
                 };
-                cut(&stored, range, room)
+                let piece = cut(&stored, range, room)?;
+                // As it is read, and as it is written down.
+                Ok(piece.and_then(|piece| match room(written(&piece.bytes)) {
+                    true => Ok(piece),
+                    false => Err(Fault::busy()),
+                }))
             };
             let piece = tokio::task::spawn_blocking(work).await;
             let piece = piece
@@ -139,7 +143,7 @@ fn parse_range(query: &str) -> Option<Range> {
 fn cut(
     stored: &Spooled,
     range: Range,
-    room: impl FnOnce(u64) -> bool,
+    room: impl Fn(u64) -> bool,
 ) -> io::Result<Result<Piece, Fault>> {
     let total = stored.len();
     let (start, end) = match range {
@@ -169,6 +173,13 @@ fn cut(
         offset: start,
         total,
     }))
+}
+
+/// How many bytes this has in a message: a control character takes six.
+fn written(bytes: &[u8]) -> u64 {
+    let long = |byte: &&u8| **byte < 0x20 || **byte == b'"' || **byte == b'\\';
+    let long = bytes.iter().filter(long).count() as u64;
+    bytes.len() as u64 + 5 * long
 }
 
 /// The start of the character that `offset` is in; itself if that is no UTF-8.

@@ -1,6 +1,6 @@
 //! Why a program, or its compiler, failed by itself: as far as it said so.
 
-use super::{ErrorOutput, Status, Verdict, folder};
+use super::{ErrorOutput, Status, Verdict, folder, installs};
 use crate::compile::Compiled;
 use crate::egress;
 use crate::error_kind::ErrorKind;
@@ -18,7 +18,10 @@ impl Verdict {
         let mut is_said = true;
         let (kind, message, hint) = match cause {
             Cause::Unknown => {
-                let host = egress::missing_network(stderr).filter(|_| plan.egress.is_none());
+                let host = match plan.egress {
+                    None => egress::missing_network(stderr, &String::from_utf8_lossy(plan.code())),
+                    Some(_) => None,
+                };
                 let refused = folder::refused(stderr, &plan.launch.view.mounts);
                 is_said = host.is_none() && refused.is_none();
                 if let Some(host) = host {
@@ -140,6 +143,23 @@ impl Verdict {
             error.kind = ErrorKind::Denied;
             error.message = format!("{}: `{grant}` is not granted to it", error.message);
             self.hint = Some(Hint::GrantRefused(grant.clone()));
+        }
+        self
+    }
+
+    /// A failure of a program that runs an installer, which cannot work: with what to do instead.
+    pub(super) fn about_installers(mut self, plan: &RunPlan) -> Self {
+        let failed = [ErrorKind::Exception, ErrorKind::Denied, ErrorKind::Timeout];
+        let has_failed = |it: &ErrorOutput| failed.contains(&it.kind) && plan.egress.is_none();
+        if self.error.as_ref().is_some_and(has_failed)
+            && let Some(found) = installs::find(&String::from_utf8_lossy(plan.code()))
+        {
+            self.is_said = false;
+            self.hint = Some(Hint::NameInsteadOf {
+                installer: found.installer,
+                packages: found.packages,
+                is_taken: plan.takes_packages,
+            });
         }
         self
     }

@@ -15,10 +15,10 @@ use crate::plan::RunPlan;
 impl RunOutput {
     pub fn of_result(plan: &RunPlan, result: RunResult) -> Unworded {
         let verdict = Verdict::of(plan, &result);
-        let mut truncated = BTreeMap::new();
+        let mut total_bytes = BTreeMap::new();
         for (name, stream) in [("stdout", &result.stdout), ("stderr", &result.stderr)] {
             if stream.is_truncated() {
-                truncated.insert(name, stream.total);
+                total_bytes.insert(name, stream.total);
             }
         }
         let notes = plan.notes.iter().cloned();
@@ -45,7 +45,8 @@ impl RunOutput {
             deleted: deleted(&result.changes),
             image,
             stderr: result.stderr.to_text(),
-            truncated,
+            truncated: !total_bytes.is_empty(),
+            total_bytes,
             error: verdict.error,
             compile: result.compiled.as_ref().map(|compiled| CompileOutput {
                 duration_ms: milliseconds(compiled.duration),

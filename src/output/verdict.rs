@@ -57,7 +57,8 @@ impl Verdict {
             }
         };
         let verdict = verdict.explained(&result.refused);
-        verdict.denied(result.network.as_ref())
+        let verdict = verdict.denied(result.network.as_ref());
+        verdict.about_installers(plan)
     }
 
     fn of_outcome(plan: &RunPlan, ran: &Ran, result: &RunResult) -> Self {

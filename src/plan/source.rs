@@ -14,14 +14,18 @@ pub fn own_name(request: &RunRequest, definition: &Definition) -> String {
     named.unwrap_or(&source.nameless).to_owned()
 }
 
-/// The program with what its runtime must find at its beginning.
+/// The program with what its runtime must find at its beginning and its end.
 pub fn source_text(definition: &Definition, code: &[u8]) -> Vec<u8> {
-    match &definition.source.prepend {
+    let mut text = match &definition.source.prepend {
         Some(prepend) if !prepend.unless.is_in(&String::from_utf8_lossy(code)) => {
             [prepend.text.as_bytes(), unmarked(code)].concat()
         }
         _ => code.to_vec(),
+    };
+    if definition.source.newline && !text.ends_with(b"\n") {
+        text.push(b'\n');
     }
+    text
 }
 
 /// A program that came as a file of this language keeps its name, so that its

@@ -183,9 +183,9 @@ fn what_is_asked_for_is_given_within_its_bounds_and_a_change_is_told() {
     assert_eq!(plan.launch.limits, limits);
     let notes = [
         "timeout: 3600 s was asked for, 600 s is the most allowed and was used; \
-         the owner can raise it with `serve --max-timeout` or `[limits] max.timeout` in config.toml",
+         the owner can raise it with `[limits] max.timeout` in config.toml",
         "processes: 5000 was asked for, 4096 is the most allowed and was used; \
-         the owner can raise it with `serve --max-processes` or `[limits] max.processes` in config.toml",
+         the owner can raise it with `[limits] max.processes` in config.toml",
     ];
     assert_eq!(plan.notes, notes);
 

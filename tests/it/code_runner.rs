@@ -125,6 +125,90 @@ fn a3_an_interpreter_is_found_in_the_servers_path() {
     }
 }
 
+/// A shell under another name, in a folder that is the server's `PATH`.
+fn fake_lua(command: &mut Command, home: &std::path::Path) {
+    let bin = home.join("fake/bin");
+    fs::create_dir_all(&bin).expect("a folder");
+    fs::copy("/bin/bash", bin.join("lua")).expect("a fake");
+    let mode = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(bin.join("lua"), mode).expect("its mode");
+    command.env("PATH", bin);
+}
+
+#[test]
+fn a3_the_users_own_interpreter_comes_before_the_built_in_one() {
+    let code = "echo fake $0";
+    let mut client = Stdio::open_as(&MODE, fake_lua);
+    let result = client.call("run-code", snippet("lua", code));
+    assert_eq!(text(&result), "fake main.lua\n", "{result}");
+    // Control: `run` has the built-in one first, and where there is no other it is used here too.
+    let mut own = Stdio::open_as(&[], fake_lua);
+    let run = |language: &str, code: &str| json!({ "code": code, "language": language });
+    assert_eq!(
+        own.run(run("lua", "print(_VERSION)"))["stdout"],
+        "Lua 5.4\n"
+    );
+    assert_eq!(own.run(run("lua@lua", code))["stdout"], "fake main.lua\n");
+    assert_eq!(own.run(run("lua@host", code))["stdout"], "fake main.lua\n");
+    assert_eq!(own.run(run("lua@embedded", "print(1)"))["stdout"], "1\n");
+    let mut bare = Stdio::open_as(&MODE, |command, home| {
+        command.env("PATH", home);
+    });
+    let result = bare.call("run-code", snippet("lua", "print(_VERSION)"));
+    assert_eq!(text(&result), "Lua 5.4\n", "{result}");
+}
+
+#[test]
+fn several_servers_are_replaced_at_once_and_none_advises_what_it_does_not_show() {
+    let modes = ["code-runner", "code-runner-mcp", "code-execution-mode"];
+    let flags: Vec<&str> = modes.iter().flat_map(|it| ["--as", it]).collect();
+    let mut client = Stdio::open_as(&flags, |_, _| {});
+    let listed = client.request("tools/list", json!({}));
+    let tools = listed["result"]["tools"].as_array().expect("tools").clone();
+    let mut names: Vec<&str> = tools.iter().filter_map(|it| it["name"].as_str()).collect();
+    names.sort_unstable();
+    let all = [
+        "javascript-code-runner",
+        "python-code-runner",
+        "run-code",
+        "run_python",
+    ];
+    assert_eq!(names, all);
+    for tool in &tools {
+        let name = tool["name"].as_str().expect("a name");
+        let shown = tool["inputSchema"]["properties"]
+            .as_object()
+            .expect("parameters");
+        let codes = match name {
+            "javascript-code-runner" => {
+                ["throw 1", "fetch('http://a.test').catch(e => { throw e })"]
+            }
+            _ => [
+                "input()",
+                "import urllib.request as u; u.urlopen('http://a.test')",
+            ],
+        };
+        for code in codes.into_iter().chain(["import nosuchmodule_xyz"]) {
+            let mut arguments = json!({ "code": code });
+            if shown.contains_key("languageId") {
+                arguments["languageId"] = "python".into();
+            }
+            let result = client.call(name, arguments);
+            assert_eq!(result["isError"], true, "{name} {code}: {result}");
+            let hint = &result["structuredContent"]["error"]["hint"];
+            let said = format!("{hint} {}", result["content"][0]["text"]);
+            for parameter in ["stdin", "packages", "network", "timeout", "files"] {
+                let is_shown = shown.contains_key(parameter);
+                assert!(
+                    is_shown || !said.contains(&format!("`{parameter}`")),
+                    "{name} {code}: {said}"
+                );
+            }
+            assert!(!said.contains("`--"), "{said}");
+        }
+    }
+}
+
 #[test]
 fn a4_what_is_wrong_with_a_call_is_said_in_the_known_words() {
     let mut client = Stdio::open(&MODE);

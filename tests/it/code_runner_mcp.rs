@@ -463,3 +463,55 @@ fn b16_there_is_a_skill_whose_front_matter_can_be_read() {
     assert_eq!(keys[0].1, "hotcell");
     assert!((50..1024).contains(&keys[1].1.len()));
 }
+
+/// A server on a machine that has no interpreter at all.
+fn with_nothing(arguments: &[&str]) -> Stdio {
+    Stdio::open_as(arguments, |command, home| {
+        let empty = home.join("empty");
+        fs::create_dir_all(&empty).expect("a folder");
+        command.env("PATH", empty);
+        // The server's own is of no use here: what is fetched is for this test.
+        command.env("XDG_DATA_HOME", home.join("data"));
+    })
+}
+
+#[test]
+fn p36_python_and_deno_are_fetched_where_nothing_is_installed() {
+    let mut client = with_nothing(&MODE);
+    let result = python(&mut client, "import sys; print(sys.version_info[0])");
+    if text(&result).contains("cannot reach") {
+        return skip("no registry can be reached");
+    }
+    assert_eq!(text(&result), "3\n", "{result}");
+    let told = result["structuredContent"]["notes"][0]
+        .as_str()
+        .expect("a note");
+    assert!(told.starts_with("fetched python"), "{told}");
+    let result = javascript(&mut client, "console.log(Object.keys(Deno.version).join())");
+    assert_eq!(text(&result), "deno,v8,typescript\n", "{result}");
+    let refused = javascript(&mut client, "Deno.readTextFileSync('/etc/shadow')");
+    assert!(
+        text(&refused).contains("\nFix: only these folders"),
+        "{refused}"
+    );
+    // Control: elsewhere somebody has to say so, and is told how.
+    let mut own = with_nothing(&[]);
+    let refused = own.run(json!({ "code": "print(1)", "language": "python" }));
+    assert_eq!(refused["error"]["kind"], "missing_runtime", "{refused}");
+    let hint = refused["error"]["hint"].as_str().expect("a hint");
+    assert!(hint.contains("hotcell languages add python"), "{hint}");
+    // Whoever decides otherwise is heeded.
+    let mut decided = Stdio::open_as(&MODE, |command, home| {
+        let folder = home.join(".config/hotcell");
+        fs::create_dir_all(&folder).expect("a folder");
+        fs::write(folder.join("config.toml"), "auto_install = false\n").expect("a file");
+        command
+            .env("PATH", &folder)
+            .env("XDG_DATA_HOME", home.join("data"));
+    });
+    let result = python(&mut decided, "print(1)");
+    assert_eq!(
+        result["structuredContent"]["error"]["kind"], "missing_runtime",
+        "{result}"
+    );
+}

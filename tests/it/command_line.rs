@@ -47,6 +47,36 @@ fn what_follows_the_program_is_the_programs() {
 }
 
 #[test]
+fn a_file_that_is_copied_is_the_program_where_there_is_no_other() {
+    for user in everyone() {
+        let file = user.write("home/a.py", "print('file')\n");
+        let file = file.to_str().expect("text");
+        for (words, expected) in [
+            (&["run", "py", "--file", file][..], "file\n"),
+            (
+                &["run", "py", "print('inline')", "--file", file],
+                "inline\n",
+            ),
+            (&["run", "py", "print('inline')", "-f", file], "inline\n"),
+            (&["run", "py", "-f", file], "file\n"),
+        ] {
+            let answer = hotcell(&user, words);
+            assert_eq!(answer.out(), expected, "{words:?}: {}", answer.err());
+        }
+        // What is piped comes before a file that is copied.
+        let answer = user.run_with(b"print('piped')", &["py", "--file", file]);
+        assert_eq!(answer.out(), "piped\n", "{}", answer.err());
+        let answer = hotcell(&user, &["run", "--file", file]);
+        assert_eq!(
+            answer.code,
+            Some(2),
+            "a language must be named: {}",
+            answer.out()
+        );
+    }
+}
+
+#[test]
 fn a_script_with_our_name_in_its_first_line_takes_arguments() {
     for user in everyone() {
         let script = user.write(

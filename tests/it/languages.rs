@@ -222,3 +222,56 @@ fn row(hotcell: &Hotcell, id: &str) -> Value {
     let mut ours = rows.filter(|row| row["id"] == id);
     ours.next().expect("it is listed").clone()
 }
+
+#[test]
+fn every_runtime_that_is_there_tells_its_version() {
+    let Some(hotcell) = crate::support::anyone() else {
+        return;
+    };
+    let listed = hotcell.command().args(["languages", "--json"]).output();
+    let listed = listed.expect("it starts").stdout;
+    let rows: Value = serde_json::from_slice(&listed).expect("JSON");
+    let rows = rows.as_array().expect("rows").iter();
+    let there: Vec<&Value> = rows.filter(|row| row["available"] == true).collect();
+    assert!(there.len() > 10, "{}", there.len());
+    let silent = there.iter().filter(|row| row["version"].is_null());
+    let silent: Vec<&Value> = silent.map(|row| &row["id"]).collect();
+    assert_eq!(silent, Vec::<&Value>::new());
+}
+
+#[test]
+fn a_comment_or_a_line_for_an_editor_names_the_language() {
+    let Some(hotcell) = crate::support::anyone() else {
+        return;
+    };
+    for (code, language, printed) in [
+        ("# ruby\nx = 5\nputs x", "ruby", "5\n"),
+        ("# -*- mode: python -*-\nx = 1\nprint(x)", "python", "1\n"),
+        ("x = 5\nputs x\n# vim: set ft=ruby:", "ruby", "5\n"),
+        ("-- lua\nx = 1\nprint(x)", "lua", "1\n"),
+        (
+            "// javascript\nlet x = 1\nconsole.log(x)",
+            "javascript",
+            "1\n",
+        ),
+    ] {
+        let result = hotcell.json(&["-c", code]);
+        assert_eq!(
+            (
+                &result["language"],
+                &result["stdout"],
+                &result["detected"]["by"]
+            ),
+            (&language.into(), &printed.into(), &"comment".into()),
+            "{code}: {result}"
+        );
+    }
+    // Control: prose is none, and a program of which nothing is said is asked about.
+    let prose = hotcell.json(&["-c", "# ruby is a gem\nx = 1"]);
+    assert_eq!(prose["error"]["kind"], "ambiguous_language", "{prose}");
+    // What bc would not read without the end of its line.
+    if crate::support::has("bc") {
+        assert_eq!(hotcell.json(&["-l", "bc", "-c", "1+1"])["stdout"], "2\n");
+    }
+    assert_eq!(hotcell.json(&["-l", "python", "-c", "1+1"])["value"], 2);
+}

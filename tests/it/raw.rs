@@ -339,7 +339,7 @@ pub fn wait_until(within: Duration, mut found: impl FnMut() -> bool) -> Option<D
 /// All facts of a run: those for a model, those for its client, and what it means that one is not there.
 pub fn record(result: &Value) -> Value {
     let mut record = result["structuredContent"].clone();
-    let unsaid = json!({ "stderr": "", "truncated": {}, "notes": [] });
+    let unsaid = json!({ "stderr": "", "notes": [] });
     let rest = result["_meta"]["dev.hotcell/run"].as_object();
     if let (Some(record), Some(rest)) = (record.as_object_mut(), rest) {
         for (name, value) in rest {

@@ -35,7 +35,7 @@ pub struct Arguments {
     #[arg(short = 'f', value_name = "FILE", conflicts_with = "code")]
     program: Option<PathBuf>,
     /// The program itself, where the words are all arguments
-    #[arg(short, long, value_name = "CODE")]
+    #[arg(short, long, value_name = "CODE", allow_hyphen_values = true)]
     code: Option<String>,
     /// The program's language [default: detected from its `#!` line, file name or content]
     #[arg(short, long, value_name = "NAME")]
@@ -105,7 +105,13 @@ impl Arguments {
         }
         // A file of that name comes first; nobody has one called `py`.
         let name = self.words[0].to_str();
-        let name = name.filter(|name| !Path::new(name).exists() && registry.find(name).is_ok());
+        // With what shall run it: `lua@embedded`.
+        let is_known = |name: &str| {
+            registry
+                .find(name.split('@').next().unwrap_or(name))
+                .is_ok()
+        };
+        let name = name.filter(|name| !Path::new(name).exists() && is_known(name));
         if let Some(name) = name.map(str::to_owned) {
             typed.remove(at);
             let mut again = parse_run(&typed);
@@ -275,17 +281,29 @@ impl Arguments {
                     ..alone(code)
                 })
             }
-            None if io::stdin().is_terminal() => Err(RequestError::EmptyCode),
+            None if io::stdin().is_terminal() => self.lone_file().map(alone),
             _ => {
                 let mut code = Vec::new();
                 let read = io::stdin().lock().read_to_end(&mut code);
                 read.map_err(|source| cannot_read(Path::new("standard input"), source))?;
+                if code.is_empty() && self.program.is_none() {
+                    return self.lone_file().map(alone);
+                }
                 Ok(Program {
                     may_read_stdin: false,
                     ..alone(code)
                 })
             }
         }
+    }
+}
+
+impl Arguments {
+    /// The program of `hotcell run py --file a.py`, where there is no other: the file that is copied is what was meant.
+    fn lone_file(&self) -> Result<Vec<u8>, RequestError> {
+        let named = self.language.as_ref().and(self.grants.lone_file());
+        let file = named.ok_or(RequestError::EmptyCode)?;
+        std::fs::read(file).map_err(|source| cannot_read(file, source))
     }
 }
 

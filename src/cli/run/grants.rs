@@ -93,6 +93,14 @@ impl Grants {
         })
     }
 
+    /// The one file that `--file` names as it is, if it does.
+    pub fn lone_file(&self) -> Option<&Path> {
+        match self.files.as_slice() {
+            [file] if Path::new(file).is_file() => Some(Path::new(file)),
+            _ => None,
+        }
+    }
+
     fn limits(&self) -> Result<AskedLimits, RequestError> {
         Ok(AskedLimits {
             timeout: parse(&self.timeout, parse_duration)?,

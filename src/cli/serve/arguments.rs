@@ -48,8 +48,9 @@ pub struct Arguments {
     #[arg(long)]
     pub skills: bool,
     /// Be compatible with another server: offer its tools, take its flags, answer as it does
+    /// (repeatable)
     #[arg(long = "as", value_name = "SERVER")]
-    pub compat: Option<Compat>,
+    pub compat: Vec<Compat>,
     /// With --as code-runner: serve over `stdio` or `http` [default: stdio]
     #[arg(
         short,
@@ -114,7 +115,7 @@ impl Arguments {
             requirement: self.requirement.read(),
             isolation: self.requirement.isolation(),
             trust: self.trust(),
-            packages: self.compat.and_then(Compat::packages),
+            packages: self.compat.iter().find_map(|it| it.packages()),
             tiers,
             ..Settings::default()
         };
@@ -153,7 +154,7 @@ impl Arguments {
         if self.discover {
             config.discover = Some(true);
         }
-        config.replaces_bridge = self.compat == Some(Compat::CodeExecutionMode);
+        config.replaces_bridge = self.compat.contains(&Compat::CodeExecutionMode);
         let workspace = self.workspace.as_deref().map(parse_workspace);
         config.for_server(self.limits.read()?, workspace.transpose()?)
     }

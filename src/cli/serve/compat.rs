@@ -12,7 +12,7 @@ use crate::mcp::{CODE_RUNNER_PORT, CodeExecutionModeSettings, CodeRunnerMcpSetti
 use crate::request::RequestError;
 
 /// A server that ours can replace without a change to its clients.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 #[expect(clippy::enum_variant_names, reason = "the servers' own names")]
 pub enum Compat {
     /// mcp-server-code-runner: the tool `run-code`

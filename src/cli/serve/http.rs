@@ -65,7 +65,7 @@ pub async fn serve(
     let settings = Settings {
         token: found.map(|(token, _)| token),
         names,
-        sessions: arguments.compat.is_none(),
+        sessions: arguments.compat.is_empty(),
     };
     listener.serve(server.clone(), settings, stop).await;
     ExitCode::SUCCESS

@@ -66,6 +66,8 @@ impl Platform {
 #[serde(deny_unknown_fields, default)]
 pub struct Version {
     pub args: Vec<String>,
+    /// The program in the runtime's folder that tells it, if the runtime does not.
+    pub beside: Option<String>,
     /// The first group is the version.
     pub pattern: Rule,
 }
@@ -74,6 +76,7 @@ impl Default for Version {
     fn default() -> Self {
         Self {
             args: vec!["--version".to_owned()],
+            beside: None,
             pattern: Rule::new(r"(\d+(?:\.\d+)+)"),
         }
     }

@@ -24,6 +24,9 @@ pub struct Source {
     pub keep_name: bool,
     /// Text that the runtime needs at the beginning, unless the program has it.
     pub prepend: Option<Prepend>,
+    /// Whether the runtime does not read a last line that has no end.
+    #[serde(default)]
+    pub newline: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]

@@ -80,7 +80,12 @@ impl Versions {
                 definition.version.pattern.first(&name).map(str::to_owned)
             }
             _ => {
-                let said = shim::run(&runtime.path, question, around, PATIENCE).unwrap_or_default();
+                let beside = definition.version.beside.as_ref();
+                let asked = beside.map_or_else(
+                    || runtime.path.clone(),
+                    |name| runtime.path.with_file_name(name),
+                );
+                let said = shim::run(&asked, question, around, PATIENCE).unwrap_or_default();
                 let said = said.map(|stream| String::from_utf8_lossy(&stream).into_owned());
                 let found = said
                     .iter()

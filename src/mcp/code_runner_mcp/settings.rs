@@ -1,6 +1,6 @@
 //! The variables of code-runner-mcp, as grants of ours.
 
-use crate::hint::Surface;
+use crate::hint::{Shown, Surface};
 use crate::request::{Access, Mount, Network, RequestError, check_mount, check_variable};
 
 /// One of the tools.
@@ -25,12 +25,13 @@ impl Kind {
         }
     }
 
-    /// Where a caller can grant a host: in Python's calls, and for JavaScript only at the server's start.
+    /// What its tool shows. Hosts are granted for JavaScript, when the server starts.
     pub fn surface(self) -> Surface {
-        match self {
-            Self::Python => Surface::Mcp,
-            Self::JavaScript => Surface::McpOfDeno,
-        }
+        Surface::Compat(Shown {
+            packages: self == Self::Python,
+            timeout: false,
+            deno: self == Self::JavaScript,
+        })
     }
 
     /// Its name in that server's messages.
@@ -136,8 +137,13 @@ impl Settings {
                 let words: Vec<&str> = own.chain(values()).collect();
                 self.network = Network::from_words(words).map_err(RequestError::from)?;
             }
-            "--allow-net" | "--allow-import" | "-N" | "--allow-all" | "-A" => {
+            "--allow-net" | "--allow-import" | "-N" => self.network = Network::All,
+            "--allow-all" | "-A" => {
                 self.network = Network::All;
+                self.notes.push(format!(
+                    "{flag} grants every public host; the sandbox stays, so folders and variables of this machine are granted by name only, \
+                     as in --allow-read=/srv/data --allow-write=/srv/out --allow-env=HOME,LANG"
+                ));
             }
             "--allow-read" | "--allow-write" | "-R" | "-W" => {
                 let access = match flag {
@@ -162,7 +168,7 @@ impl Settings {
                 // SECURITY: never the whole environment; it has the owner's tokens.
                 if !has_values {
                     self.notes.push(
-                        "--allow-env without names grants none; name them as in --allow-env=HOME,LANG"
+                        "--allow-env without names grants none, since they may be secret; name them as in --allow-env=HOME,LANG"
                             .to_owned(),
                     );
                 }
@@ -280,10 +286,16 @@ mod tests {
             settings.network
         );
         assert!(settings.notes[0].contains("--frob"), "{:?}", settings.notes);
-        assert_eq!(
-            read(&[("DENO_PERMISSION_ARGS", "--allow-all")]).network,
-            Network::All
-        );
+        for flag in ["--allow-all", "-A"] {
+            let all = read(&[("DENO_PERMISSION_ARGS", flag)]);
+            assert_eq!(all.network, Network::All);
+            // What it does not do is said.
+            assert!(all.notes[0].starts_with(flag), "{:?}", all.notes);
+        }
+        for flag in ["--allow-read", "--allow-write", "--allow-env"] {
+            let said = read(&[("DENO_PERMISSION_ARGS", flag)]).notes;
+            assert!(said[0].starts_with(flag), "{said:?}");
+        }
         assert!(
             read(&[("DENO_PERMISSION_ARGS", "--allow-env"), ("FOO", "1")])
                 .env

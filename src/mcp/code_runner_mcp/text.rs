@@ -38,7 +38,8 @@ pub fn text(output: &RunOutput, kind: Kind, settings: &Settings) -> String {
         "EROFS",
     ];
     let is_denied = denied.iter().any(|word| output.stderr.contains(word));
-    let absent = output.stderr.contains("FileNotFoundError") || output.stderr.contains("ENOENT");
+    let absent = ["FileNotFoundError", "ENOENT", "No such file or directory"];
+    let absent = absent.iter().any(|word| output.stderr.contains(word));
     if error.kind == ErrorKind::Syntax {
         text += "\nFix: in JSON, write a line break as \\n, a quote as \\\" and a backslash as \\\\; check quotes and indentation.";
     } else if is_denied || absent {

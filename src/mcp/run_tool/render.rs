@@ -121,7 +121,8 @@ fn shorten(output: &mut RunOutput, long: &LongStream, budget: Budget) -> Option<
     let total = long.bytes;
     let left_out = total.saturating_sub((head.len() + tail.len()) as u64);
     *text = format!("{head}\n[... {left_out} of {total} bytes left out; {rest} ...]\n{tail}");
-    output.truncated.insert(long.name, total);
+    output.truncated = true;
+    output.total_bytes.insert(long.name, total);
     link
 }
 

@@ -187,7 +187,7 @@ impl Seen<'_> {
 
     /// How many bytes a cut stream had in all.
     fn truncated(&self, name: &str) -> Option<u64> {
-        self.result["truncated"][name].as_u64()
+        self.result["total_bytes"][name].as_u64()
     }
 
     /// By how much the server outgrew one that runs nothing, in KiB.

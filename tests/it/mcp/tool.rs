@@ -103,7 +103,8 @@ fn what_is_too_long_for_an_answer_can_be_read_whole_and_in_ranges() {
         let (link, shown) = (&result["content"][1], facts["stdout"].as_str().unwrap());
         assert_eq!(link["type"], "resource_link");
         let total = link["size"].as_u64().unwrap();
-        assert_eq!(facts["truncated"]["stdout"], total);
+        assert_eq!(facts["truncated"], true);
+        assert_eq!(facts["total_bytes"]["stdout"], total);
         assert!(shown.chars().count() < 24_200 && shown.chars().count() > 23_900);
         let uri = link["uri"].as_str().unwrap();
         assert!(text(&result).contains(uri) && shown.contains(&total.to_string()));
@@ -268,12 +269,14 @@ fn fifty_megabytes_are_counted_shown_and_kept() {
         let arguments = json!({ "code": code, "language": "python", "timeout": 60 });
         let result = client.run(arguments);
         assert_eq!(
-            result["structuredContent"]["truncated"]["stdout"],
+            result["structuredContent"]["total_bytes"]["stdout"],
             50_000_000
         );
         let uri = result["content"][1]["uri"].as_str().unwrap().to_owned();
-        let too_much = client.request("resources/read", json!({ "uri": uri }));
-        assert_eq!(too_much["error"]["code"], -32602);
+        assert_eq!(result["structuredContent"]["truncated"], true);
+        let whole = client.request("resources/read", json!({ "uri": uri }));
+        let whole = &whole["result"]["contents"][0]["text"];
+        assert_eq!(whole.as_str().map(str::len), Some(50_000_000));
         let mut read = 0;
         while read < 50_000_000 {
             let range = format!("{uri}?offset={read}&length=15000000");
@@ -285,6 +288,15 @@ fn fifty_megabytes_are_counted_shown_and_kept() {
         }
         assert_eq!(read, 50_000_000);
     }
+    // Nothing is said of it where nothing was cut.
+    let short = client.run(json!({ "code": "print(1)", "language": "python" }));
+    assert_eq!(short["structuredContent"]["truncated"], Value::Null);
+    // One read has its bound, and says how to read more.
+    let code = "import sys\nfor _ in range(70): sys.stdout.write('x' * (1 << 20))";
+    let result = client.run(json!({ "code": code, "language": "python", "timeout": 60 }));
+    let uri = &result["content"][1]["uri"];
+    let too_much = client.request("resources/read", json!({ "uri": uri }));
+    assert_eq!(too_much["error"]["code"], -32602, "{too_much}");
 }
 
 #[test]

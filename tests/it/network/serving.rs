@@ -38,7 +38,10 @@ fn a_call_reaches_the_hosts_it_names_and_is_told_how_to_name_others() {
         let error = &result["structuredContent"]["error"];
         assert_eq!(
             (&error["kind"], &error["hint"]),
-            (&json!("denied"), &json!("Grant the host with `network`.")),
+            (
+                &json!("denied"),
+                &json!("Grant `evil.test` with `network`.")
+            ),
             "{result}"
         );
         for all in [json!("all"), json!(["all"])] {
