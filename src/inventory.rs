@@ -3,6 +3,8 @@
 //! A write changes a file's size or its `ctime`, which nobody can set: while both are as noted nothing has to be read. What
 //! differs there is read and compared by its hash, so that a copy of the whole store, whose times are all new, is still good.
 
+mod share;
+
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};

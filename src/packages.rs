@@ -12,6 +12,7 @@ mod gateway;
 mod go;
 mod install;
 mod javascript;
+mod kept;
 mod known_imports;
 mod lock;
 mod manifest;
@@ -212,6 +213,9 @@ impl Packages {
             present,
         };
         let mut wishes = wishes::wishes(how, &all, request.asked_files(), asked, modules)?;
+        if !wishes.is_empty() && wishes.lock.is_none() && !how.keep.is_empty() {
+            wishes.kept = kept::kept(&self.folders(how, importer), &how.keep);
+        }
         if !wishes.is_empty() && !self.settings().detect {
             wishes.known.clear();
             wishes.optional.clear();

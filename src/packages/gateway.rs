@@ -16,6 +16,7 @@ mod zip_directory;
 #[cfg(any(test, fuzzing))]
 pub use zip_directory::unpacked;
 
+use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -57,6 +58,8 @@ pub struct Log {
     pub trouble: Vec<String>,
     /// Whether it was the line, and not the registry.
     pub is_unreachable: bool,
+    /// Those that somebody was told of. Some installers fetch a file twice: to read what it needs, and to install it.
+    pub told: HashSet<String>,
     /// The files that were fetched whole, with the hashes of their bytes.
     pub fetched: Vec<Fetched>,
 }

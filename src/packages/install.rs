@@ -294,9 +294,14 @@ impl Job<'_> {
             tries.push((&tool.installer.exact, files::lock(ecosystem, lock)));
         } else {
             let install = &tool.installer.install;
-            tries.push((install, files::wishes(ecosystem, wishes, true)));
-            if !wishes.optional.is_empty() && !wishes.all(false).is_empty() {
-                tries.push((install, files::wishes(ecosystem, wishes, false)));
+            let with = |optional, kept| files::wishes(ecosystem, wishes, optional, kept);
+            // Whoever asks for another version than the runtime's own packages were built for gets it.
+            let kept = Some(wishes.kept.as_slice()).filter(|it| !it.is_empty());
+            for kept in kept.into_iter().chain([&[][..]]) {
+                tries.push((install, with(true, kept)));
+                if !wishes.optional.is_empty() && !wishes.all(false).is_empty() {
+                    tries.push((install, with(false, kept)));
+                }
             }
         }
         let mut failure = String::new();

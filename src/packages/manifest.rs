@@ -1,6 +1,8 @@
 //! What a program or a file says that it needs, in so many words: the block of a
-//! Python script (PEP 723), a list of requirements, a module's `go.mod`, and
-//! `Cargo.toml`.
+//! Python script (PEP 723), a list of requirements, a module's `go.mod`, `Cargo.toml`
+//! and `package.json`.
+
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
@@ -37,7 +39,7 @@ pub enum BadList {
 #[derive(Deserialize)]
 struct Manifest {
     #[serde(default)]
-    dependencies: std::collections::BTreeMap<String, toml::Value>,
+    dependencies: BTreeMap<String, toml::Value>,
 }
 
 /// What we can do as a manifest says it. Features that are usual and not wanted are had too.
@@ -188,6 +190,47 @@ pub fn cargo_toml(file: &str, text: &str) -> Result<Vec<Requirement>, BadList> {
     Ok(found)
 }
 
+/// The versions that a `package.json` has for packages, by their names.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PackageJson {
+    dependencies: BTreeMap<String, String>,
+    dev_dependencies: BTreeMap<String, String>,
+    optional_dependencies: BTreeMap<String, String>,
+    peer_dependencies: BTreeMap<String, String>,
+}
+
+impl PackageJson {
+    pub fn read(file: &str, text: &str) -> Result<Self, BadList> {
+        serde_json::from_str(text).map_err(|error| BadList::Unread {
+            file: file.to_owned(),
+            why: error.to_string(),
+        })
+    }
+
+    /// A package in the versions that are listed for it, if it is.
+    pub fn versions(&self, file: &str, name: &str) -> Result<Option<Requirement>, BadList> {
+        let lists = [
+            &self.dependencies,
+            &self.optional_dependencies,
+            &self.dev_dependencies,
+            &self.peer_dependencies,
+        ];
+        let Some(versions) = lists.iter().find_map(|list| list.get(name)) else {
+            return Ok(None);
+        };
+        let written = match versions.trim() {
+            "" => name.to_owned(),
+            versions => format!("{name}@{versions}"),
+        };
+        let parsed = Requirement::parse(&written, Ecosystem::Npm);
+        parsed.map(Some).map_err(|_| BadList::Elsewhere {
+            file: file.to_owned(),
+            name: name.to_owned(),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -276,5 +319,28 @@ mod tests {
             let error = list("requirements.txt", text, Ecosystem::Pypi).unwrap_err();
             assert!(error.to_string().starts_with(said), "{error}");
         }
+    }
+
+    #[test]
+    fn a_package_json_has_the_versions_of_what_is_imported() {
+        let text = r#"{"name": "x", "dependencies": {"a": "^1.2.0", "@b/c": "~2", "d": "file:../d", "e": ""},
+            "devDependencies": {"a": "9", "f": ">=1 <3"}}"#;
+        let list = PackageJson::read("package.json", text).unwrap();
+        let versions = |name: &str| list.versions("package.json", name);
+        for (name, found) in [
+            ("a", "a@^1.2.0"),
+            ("@b/c", "@b/c@~2"),
+            ("e", "e"),
+            ("f", "f@>=1 <3"),
+        ] {
+            assert_eq!(versions(name).unwrap().unwrap().to_string(), found);
+        }
+        assert_eq!(versions("g"), Ok(None));
+        let told = versions("d").unwrap_err().to_string();
+        assert!(
+            told.starts_with("package.json: `d` is not a package name with versions"),
+            "{told}"
+        );
+        assert!(PackageJson::read("package.json", "{").is_err());
     }
 }

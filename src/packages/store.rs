@@ -9,6 +9,8 @@
 //!   trees/NAME/        what cells see, read-only, at /opt/packages/NAME
 //! ```
 //!
+//! Larger files that several trees have are one file with several links.
+//!
 //! SECURITY: every cell of a language sees `trees/`, and none can list it: a program
 //! finds the tree whose name it was told, which cannot be guessed, and no other.
 
@@ -52,6 +54,8 @@ pub struct Set {
 
 /// A set in use is not removed: a run lasts ten minutes at most.
 const IN_USE: Duration = Duration::from_secs(900);
+/// How many sets a new one is compared with.
+const NEIGHBOURS: usize = 64;
 /// How often its time of use is written down.
 const NOTED: Duration = Duration::from_secs(60);
 
@@ -175,8 +179,12 @@ impl Store {
     pub fn settle(&self, staged: &Path) -> Result<String, PackageError> {
         let name = random_name();
         let settle = || -> io::Result<()> {
+            let mut inventory = Inventory::of(staged)?;
+            // A set that adds one package to another has most of its files.
+            let shared = inventory.share(staged, &self.neighbours());
+            tracing::debug!(shared, "bytes that other sets have too");
             rustix::fs::syncfs(File::open(staged)?)?;
-            Inventory::of(staged)?.write(&self.inventory(&name))?;
+            inventory.write(&self.inventory(&name))?;
             fs::rename(staged, self.tree(&name))
         };
         settle().map_err(|source| self.disk(source))?;
@@ -283,9 +291,34 @@ impl Store {
         old.map(|entry| entry.path()).collect()
     }
 
+    /// The trees that a new one may share files with: those that were made last.
+    fn neighbours(&self) -> Vec<(PathBuf, Inventory)> {
+        let entries = fs::read_dir(self.0.join("inventories"))
+            .into_iter()
+            .flatten();
+        let mut files: Vec<(SystemTime, PathBuf)> = entries
+            .flatten()
+            .filter_map(|it| Some((it.metadata().and_then(|it| it.modified()).ok()?, it.path())))
+            .collect();
+        files.sort_by_key(|it| std::cmp::Reverse(it.0));
+        let read = files.into_iter().take(NEIGHBOURS).filter_map(|(_, file)| {
+            let tree = self.tree(file.file_name()?.to_str()?);
+            Some((tree, Inventory::read(&file).ok()?))
+        });
+        read.collect()
+    }
+
     fn is_whole(&self, tree: &str, look: Look) -> bool {
-        let inventory = Inventory::read(&self.inventory(tree));
-        inventory.is_ok_and(|it| it.is_still_in(&self.tree(tree), look))
+        let file = self.inventory(tree);
+        let Ok(mut inventory) = Inventory::read(&file) else {
+            return false;
+        };
+        let renewed = inventory.renew(&self.tree(tree), look);
+        // A neighbour that shares files came or went: noted, or the next process would read them again.
+        if renewed == Some(true) {
+            let _ = inventory.write(&file);
+        }
+        renewed.is_some()
     }
 
     fn verified(&self) -> MutexGuard<'_, HashSet<String>> {

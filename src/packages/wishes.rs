@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use self::imports::{go_imports, node_imports, python_imports, rust_imports};
-use super::manifest::{self, BadList};
+use super::manifest::{self, BadList, PackageJson};
 use super::{BadRequirement, Ecosystem, Requirement};
 use crate::language::Packages as How;
 use crate::request::{AskedPackages, FileSource, InputFile};
@@ -27,6 +27,8 @@ pub struct Wishes {
     pub guessed: Vec<Found>,
     /// Exact versions, instead of all of these.
     pub lock: Option<String>,
+    /// Versions that what the runtime has was built for, of packages that need not be among these.
+    pub kept: Vec<Requirement>,
 }
 
 /// An import and its package.
@@ -60,6 +62,7 @@ impl Wishes {
             optional,
             guessed,
             lock,
+            kept: _,
         } = self;
         let found = known.is_empty() && optional.is_empty() && guessed.is_empty();
         named.is_empty() && found && lock.is_none()
@@ -95,6 +98,7 @@ impl Wishes {
             optional: joined(&self.optional, &later.optional),
             guessed: joined(&self.guessed, &later.guessed),
             lock: None,
+            kept: joined(&self.kept, &later.kept),
         })
     }
 
@@ -189,6 +193,9 @@ pub fn wishes(
             }
         }
     }
+    if how.from == Ecosystem::Npm {
+        pin(&mut wishes, files)?;
+    }
     let named: Vec<String> = wishes.named.iter().map(Requirement::key).collect();
     let is_new = |it: &Found| !named.contains(&it.package.key());
     wishes.known.retain(is_new);
@@ -198,6 +205,29 @@ pub fn wishes(
         count if count > MOST => Err(BadWish::TooMany(count)),
         _ => Ok(wishes),
     }
+}
+
+/// Takes the versions of imports from a `package.json` among the files: whoever wrote them there has named the packages.
+fn pin(wishes: &mut Wishes, files: &[InputFile]) -> Result<(), BadList> {
+    const FILE: &str = "package.json";
+    let file = files.iter().find(|file| file.path.as_str() == FILE);
+    let Some(text) = file.and_then(text_of) else {
+        return Ok(());
+    };
+    let list = PackageJson::read(FILE, &text)?;
+    let found = [&wishes.known, &wishes.optional, &wishes.guessed];
+    // A version in the import itself is closer.
+    let bare = found
+        .into_iter()
+        .flatten()
+        .filter(|it| it.package.is_bare());
+    let bare: Vec<String> = bare.map(|it| it.package.name().to_owned()).collect();
+    for name in bare {
+        let is_named = wishes.names(&name);
+        let versions = list.versions(FILE, &name)?.filter(|_| !is_named);
+        wishes.named.extend(versions);
+    }
+    Ok(())
 }
 
 /// The files beside a program, by what they could be imported as: in which folder, the program may have told its runtime.

@@ -658,3 +658,104 @@ fn a_block_a_list_and_a_file_beside_the_program_name_packages_too() {
         Some(1)
     );
 }
+
+#[test]
+fn a_program_that_runs_an_installer_is_told_what_to_do_instead() {
+    let Some(hotcell) = crate::support::anyone() else {
+        return;
+    };
+    let python = "import subprocess, sys\nsubprocess.check_call([sys.executable, '-m', 'pip', 'install', 'tinything'])";
+    for (language, code, hint) in [
+        (
+            "python",
+            python,
+            "Name `tinything` with `--package` instead of running `pip`: what a program needs is installed before it starts.",
+        ),
+        (
+            "bash",
+            "pip install -q tinything rich || exit 3",
+            "Import `tinything`, `rich` in a program of its own language instead of running `pip`: what a program needs is installed before it starts.",
+        ),
+    ] {
+        let result = hotcell.json(&["-l", language, "-c", code]);
+        assert_eq!(result["error"]["hint"], hint, "{result}");
+    }
+    // Control: a failure that has nothing to do with it.
+    let result = hotcell.json(&["-l", "python", "-c", "raise ValueError('pip')"]);
+    assert_eq!(result["error"]["hint"], Value::Null, "{result}");
+}
+
+#[test]
+fn each_file_that_is_fetched_is_told_of_once() {
+    let Some(hotcell) = crate::support::anyone().filter(|_| installer().is_some()) else {
+        return;
+    };
+    let registry = registry::Registry::start();
+    let file = registry::wheel("tinything", "1.0", &[("tinything.py", "x = 1\n")], &[]);
+    registry.add("tinything", "1.0", "2020-01-01T00:00:00Z", &file);
+    let answer = run(
+        &hotcell,
+        &registry,
+        &["-c", "import tinything; print(tinything.x)"],
+    );
+    assert_eq!(answer.out(), "1\n", "{}", answer.err());
+    assert_eq!(
+        answer.err().matches("fetching tinything-1.0").count(),
+        1,
+        "{}",
+        answer.err()
+    );
+}
+
+#[test]
+fn a_set_keeps_the_version_that_the_systems_own_packages_were_built_for() {
+    let Some(hotcell) = crate::support::anyone().filter(|_| installer().is_some()) else {
+        return;
+    };
+    let look = "import numpy, pandas; print(numpy.__version__, numpy.__file__)";
+    let asked = hotcell
+        .command()
+        .args(["run", "--no-packages", "-l", "python", "-c", look])
+        .output();
+    let asked = asked.expect("it starts").stdout;
+    let asked = String::from_utf8_lossy(&asked).into_owned();
+    let Some((own, _)) = asked
+        .split_once(' ')
+        .filter(|it| it.1.contains("packages/numpy"))
+    else {
+        return crate::support::skip("python3 has no pandas of the system");
+    };
+    let registry = registry::Registry::start();
+    for version in [own, "99.0"] {
+        let text = format!("__version__ = '{version}'\n");
+        let file = registry::wheel("numpy", version, &[("numpy/__init__.py", &text)], &[]);
+        registry.add("numpy", version, "2020-01-01T00:00:00Z", &file);
+    }
+    let file = registry::wheel(
+        "tinyneeds",
+        "1.0",
+        &[(
+            "tinyneeds.py",
+            "import numpy\nversion = numpy.__version__\n",
+        )],
+        &["numpy"],
+    );
+    registry.add("tinyneeds", "1.0", "2020-01-01T00:00:00Z", &file);
+    let code = "import tinyneeds; print(tinyneeds.version)";
+    let kept = json(&hotcell, &registry, &["--package", "tinyneeds", "-c", code]);
+    assert_eq!(kept["stdout"], format!("{own}\n"), "{kept}");
+    // Whoever asks for another gets it.
+    let asked = json(
+        &hotcell,
+        &registry,
+        &[
+            "--package",
+            "tinyneeds",
+            "--package",
+            "numpy>90",
+            "-c",
+            code,
+        ],
+    );
+    assert_eq!(asked["stdout"], "99.0\n", "{asked}");
+}

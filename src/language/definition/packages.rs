@@ -28,6 +28,10 @@ pub struct Packages {
     /// Arguments that make the runtime print the folders it imports from, one to a line.
     #[serde(default)]
     pub present: Vec<String>,
+    /// Packages whose binary interface others use, and modules that do: what the runtime has of these keeps its version in a
+    /// set, if the runtime has one of the modules too and the set can be had with it.
+    #[serde(default)]
+    pub keep: BTreeMap<String, Vec<String>>,
     /// A file beside the program that lists packages, if there is one by this name.
     pub list: Option<CellPath>,
     /// What a program with packages has in its environment, or its compiler if it has one.

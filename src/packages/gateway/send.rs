@@ -47,7 +47,9 @@ impl Gateway {
         if !upstream.status().is_success() {
             return Err(Unanswered::Refused(status));
         }
-        if let Some(name) = &whole {
+        if let Some(name) = &whole
+            && self.log().told.insert(name.clone())
+        {
             let size = upstream.content_length().map_or(String::new(), |size| {
                 format!(" ({})", crate::runtimes::megabytes(size))
             });

@@ -29,13 +29,19 @@ impl Files {
     }
 }
 
-/// What is wanted.
-pub fn wishes(ecosystem: Ecosystem, wishes: &Wishes, with_optional: bool) -> Files {
+/// What is wanted; and `kept`, in which versions some packages must be if they are needed.
+pub fn wishes(
+    ecosystem: Ecosystem,
+    wishes: &Wishes,
+    with_optional: bool,
+    kept: &[Requirement],
+) -> Files {
     let wanted = wishes.all(with_optional);
     match ecosystem {
         Ecosystem::Pypi => {
-            let lines: String = wanted.iter().map(|it| format!("{it}\n")).collect();
-            Files::new("packages.in", lines)
+            let lines = |list: &[Requirement]| list.iter().map(|it| format!("{it}\n")).collect();
+            let (wanted, kept): (String, String) = (lines(&wanted), lines(kept));
+            Files::new("packages.in", wanted).with("packages.keep", kept)
         }
         Ecosystem::Npm => {
             let pairs = wanted

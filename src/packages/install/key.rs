@@ -11,9 +11,14 @@ use crate::packages::PackagePlan;
 pub fn key(packages: &PackagePlan, base: &str, may_build: bool) -> String {
     let wishes = &packages.wishes;
     let all: Vec<String> = wishes.all(true).iter().map(ToString::to_string).collect();
+    let kept: Vec<String> = wishes.kept.iter().map(ToString::to_string).collect();
     let lock = wishes.lock.as_deref().unwrap_or_default();
     let built = if may_build { "built" } else { "unpacked" };
-    hash(packages, base, &[&all.join("\n"), lock, built])
+    hash(
+        packages,
+        base,
+        &[&all.join("\n"), &kept.join("\n"), lock, built],
+    )
 }
 
 fn hash(packages: &PackagePlan, base: &str, parts: &[&str]) -> String {

@@ -89,6 +89,73 @@ fn a_set_that_was_changed_is_not_used_again() {
 }
 
 #[test]
+fn sets_share_the_files_that_they_have_in_common_and_each_stays_whole() {
+    let (_folder, store) = store();
+    let large = "x = 1\n".repeat(2000);
+    let add = |key: &str, text: &str| {
+        let staged = store.stage().unwrap();
+        fs::create_dir(staged.join("common")).unwrap();
+        fs::write(staged.join("common/large.py"), text).unwrap();
+        fs::write(staged.join("small.py"), "1").unwrap();
+        fs::write(staged.join(key), key.repeat(2000)).unwrap();
+        let set = Set {
+            language: "python".into(),
+            asked: vec![key.into()],
+            installed: vec![format!("{key}==1")],
+            lock: String::new(),
+            tree: store.settle(&staged).unwrap(),
+            bytes: 1,
+        };
+        store.note(key, &set).unwrap();
+        set
+    };
+    let sets = [
+        add("one", &large),
+        add("two", &large),
+        add("other", &large.replace('1', "2")),
+    ];
+    let file = |set: &Set, name: &str| store.tree(&set.tree).join(name);
+    let node = |set: &Set, name: &str| fs::metadata(file(set, name)).unwrap().ino();
+    let [one, two, other] = &sets;
+    assert_eq!(node(one, "common/large.py"), node(two, "common/large.py"));
+    assert_ne!(node(one, "common/large.py"), node(other, "common/large.py"));
+    assert_ne!(node(one, "small.py"), node(two, "small.py"));
+    // Nothing else is left where they were made.
+    assert_eq!(
+        fs::read_dir(store.tree(&two.tree).join("common"))
+            .unwrap()
+            .count(),
+        1
+    );
+    for set in &sets {
+        assert_eq!(store.find(&set.asked[0]).as_ref(), Some(set));
+        // Noted anew: a look at the times is enough from now on.
+        let noted = Inventory::read(&store.inventory(&set.tree)).unwrap();
+        let found = fs::metadata(file(set, "common/large.py")).unwrap();
+        let ctime = i128::from(found.ctime()) * 1_000_000_000 + i128::from(found.ctime_nsec());
+        assert!(
+            fs::read_to_string(store.inventory(&set.tree))
+                .unwrap()
+                .contains(&ctime.to_string()),
+            "{noted:?}"
+        );
+    }
+    store.remove(&one.tree).unwrap();
+    let fresh = Store::new(store.folder().to_owned());
+    assert_eq!(fresh.find("two").as_ref(), Some(two));
+    // What was changed is not passed on, and not believed of any that has it.
+    fs::write(file(two, "common/large.py"), large.replace('1', "9")).unwrap();
+    let later = add("later", &large);
+    assert_ne!(
+        node(two, "common/large.py"),
+        node(&later, "common/large.py")
+    );
+    let fresh = Store::new(store.folder().to_owned());
+    assert_eq!(fresh.find("two"), None);
+    assert_eq!(fresh.find("later").as_ref(), Some(&later));
+}
+
+#[test]
 fn a_tree_that_no_note_leads_to_is_removed_when_it_is_old() {
     let (_folder, store) = store();
     let old = add(&store, "old", 1, 0);

@@ -305,3 +305,35 @@ fn what_a_program_puts_into_node_modules_itself_wins_and_what_is_installed_is_fo
         }
     }
 }
+
+#[test]
+fn the_versions_of_a_package_json_among_the_files_are_heeded() {
+    let Some(hotcell) = anyone().filter(|_| has("node") && installer().is_some()) else {
+        return;
+    };
+    let registry = filled();
+    let code = "console.log(require('oldthing').version)";
+    let run = |list: &str, code: &str| {
+        let list = hotcell.write("home/package.json", list);
+        let file = format!("{}:package.json", list.display());
+        let with_node = command(&hotcell, &registry, installer());
+        json(with_node, &["-l", "js", "--file", &file, "-c", code])
+    };
+    // Control: without it the newest is taken.
+    let newest = json(
+        command(&hotcell, &registry, installer()),
+        &["-l", "js", "--package", "oldthing", "-c", code],
+    );
+    assert_eq!(newest["stdout"], "2.0.0\n", "{newest}");
+    let listed = run(
+        r#"{"dependencies": {"oldthing": "^1.0.0", "unused": "1"}}"#,
+        code,
+    );
+    assert_eq!(listed["stdout"], "1.0.0\n", "{listed}");
+    // A version in the import itself is closer; what cannot be had there is said.
+    let closer = "import { version } from 'npm:oldthing@2'; console.log(version)";
+    let closer = run(r#"{"dependencies": {"oldthing": "^1.0.0"}}"#, closer);
+    assert_eq!(closer["stdout"], "2.0.0\n", "{closer}");
+    let elsewhere = run(r#"{"dependencies": {"oldthing": "file:../x"}}"#, code);
+    assert_eq!(elsewhere["error"]["kind"], "invalid_request", "{elsewhere}");
+}
