@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
@@ -252,9 +252,11 @@ impl Reading {
     /// has gone. A slow receiver slows the program down, as any pipe would.
     pub async fn until_end(mut self, captured: Arc<Mutex<Captured>>) -> io::Result<()> {
         let mut buffer = Vec::with_capacity(1 << 16);
+        let mut pace = Pace::default();
         loop {
             buffer.clear();
             let read = self.reader.read(&mut buffer).await?;
+            pace.note(read);
             let redacted;
             let bytes = match &mut self.redactor {
                 None => &buffer[..],
@@ -278,7 +280,39 @@ impl Reading {
                 let (stream, bytes) = (self.stream, bytes.to_vec());
                 let _ = self.events.send(OutputEvent { stream, bytes }).await;
             }
+            if pace.is_chatty() {
+                tokio::time::sleep(PAUSE).await;
+            }
         }
+    }
+}
+
+/// A pause in which small pieces that come fast are gathered by the pipe: to be woken for each takes longer than to read it.
+const PAUSE: Duration = Duration::from_millis(1);
+const SMALL: usize = 1024;
+/// After so many, so that a program which says little is never kept waiting.
+const MANY: u32 = 16;
+
+/// How a program prints.
+#[derive(Default)]
+struct Pace {
+    last: Option<Instant>,
+    small: u32,
+}
+
+impl Pace {
+    fn note(&mut self, read: usize) {
+        let now = Instant::now();
+        let is_soon = self.last.is_some_and(|last| now - last < 3 * PAUSE);
+        self.last = Some(now);
+        self.small = match is_soon && (1..SMALL).contains(&read) {
+            true => self.small.saturating_add(1),
+            false => 0,
+        };
+    }
+
+    fn is_chatty(&self) -> bool {
+        self.small >= MANY
     }
 }
 
