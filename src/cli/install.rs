@@ -24,6 +24,12 @@ pub struct Arguments {
     /// Have the client use a server that you start with `hotcell serve --http`, at this address [default: 127.0.0.1:3917]
     #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, require_equals = true)]
     http: Option<Option<SocketAddr>>,
+    /// Have the client start hotcell in a container: for systems other than Linux [default engine: docker]
+    #[arg(long, value_name = "ENGINE", num_args = 0..=1, require_equals = true, default_missing_value = "docker", value_parser = ["docker", "podman"], conflicts_with = "http")]
+    container: Option<String>,
+    /// With --container: the image with hotcell in it
+    #[arg(long, value_name = "IMAGE", requires = "container", default_value = concat!("localhost/hotcell:", env!("CARGO_PKG_VERSION")))]
+    image: String,
     /// Have the server be compatible with another one
     #[arg(long = "as", value_name = "SERVER")]
     compat: Option<Compat>,
@@ -54,9 +60,13 @@ pub fn install(arguments: &Arguments) -> ExitCode {
     if let Some(compat) = arguments.compat {
         serve.extend(["--as".to_owned(), compat.name()]);
     }
-    let reach = match arguments.http {
-        None => program(serve),
-        Some(address) => {
+    let reach = match (&arguments.container, arguments.http) {
+        (Some(engine), _) => {
+            let command = in_container(engine, &arguments.image, serve);
+            Ok((Reach::Program(command), None))
+        }
+        (None, None) => program(serve),
+        (None, Some(address)) => {
             let address = address.unwrap_or((Ipv4Addr::LOCALHOST, PORT).into());
             serve.extend(["--http".to_owned(), address.to_string()]);
             token(arguments.dry_run).map(|token| {
@@ -208,6 +218,32 @@ fn program(serve: Vec<String>) -> Result<Found, Refused> {
     command.extend(serve);
     Ok((Reach::Program(command), None))
 }
+
+/// The command that starts hotcell in a container, with all that its own walls need and no more.
+fn in_container(engine: &str, image: &str, serve: Vec<String>) -> Vec<String> {
+    // A masked /proc lets no sandbox have one of its own.
+    let unmask = match engine {
+        "podman" => "unmask=ALL",
+        _ => "systempaths=unconfined",
+    };
+    let mut command = vec![engine.to_owned(), "run".to_owned()];
+    command.extend(IN_CONTAINER.map(str::to_owned));
+    command.push(format!("--security-opt={unmask}"));
+    command.push(image.to_owned());
+    command.extend(serve);
+    command
+}
+
+/// Engines forbid by their filter what sandboxes are made of; deploy/seccomp.json is a narrower one where there is a file to name.
+const IN_CONTAINER: [&str; 7] = [
+    "--rm",
+    "--interactive",
+    "--cap-drop=ALL",
+    "--security-opt=no-new-privileges",
+    "--security-opt=seccomp=unconfined",
+    "--user=1000:1000",
+    "--memory=4g",
+];
 
 /// What npx and uvx unpack for one start is gone some day, so they are named instead of it.
 fn starter(own: &str) -> Vec<String> {
