@@ -17,7 +17,7 @@ thread_local! {
 pub fn wait_for<T>(work: impl Future<Output = T>) -> T {
     RUNTIME.with(|runtime| {
         runtime.block_on(async {
-            let ended = tokio::time::timeout(Duration::from_secs(20), work).await;
+            let ended = tokio::time::timeout(Duration::from_secs(60), work).await;
             ended.expect("it ends")
         })
     })
