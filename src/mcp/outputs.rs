@@ -56,9 +56,9 @@ impl Resource for Outputs {
                     let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
                     held.grow(bytes as usize)
                 };
-                let piece = cut(&stored, range, room)?;
-                // As it is read, and as it is written down.
-                Ok(piece.and_then(|piece| match room(written(&piece.bytes)) {
+                // As it is read, and as it is written down: at once, or many would hold a half of what they need.
+                let piece = cut(&stored, range, |bytes| room(2 * bytes))?;
+                Ok(piece.and_then(|piece| match room(escapes(&piece.bytes)) {
                     true => Ok(piece),
                     false => Err(Fault::busy()),
                 }))
@@ -143,7 +143,7 @@ fn parse_range(query: &str) -> Option<Range> {
 fn cut(
     stored: &Spooled,
     range: Range,
-    room: impl Fn(u64) -> bool,
+    room: impl FnOnce(u64) -> bool,
 ) -> io::Result<Result<Piece, Fault>> {
     let total = stored.len();
     let (start, end) = match range {
@@ -175,11 +175,14 @@ fn cut(
     }))
 }
 
-/// How many bytes this has in a message: a control character takes six.
-fn written(bytes: &[u8]) -> u64 {
-    let long = |byte: &&u8| **byte < 0x20 || **byte == b'"' || **byte == b'\\';
-    let long = bytes.iter().filter(long).count() as u64;
-    bytes.len() as u64 + 5 * long
+/// How many bytes this has more in a message than by itself: most control characters take six.
+fn escapes(bytes: &[u8]) -> u64 {
+    let more = |byte: &u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 1,
+        0..0x20 => 5,
+        _ => 0,
+    };
+    bytes.iter().map(more).sum()
 }
 
 /// The start of the character that `offset` is in; itself if that is no UTF-8.

@@ -208,10 +208,13 @@ fn a_caller_finds_its_own_records_and_nobody_elses() {
     // Whoever asks for a record waits until it is written.
     let known = http.call("job", json!({ "id": id }));
     assert_eq!(known["structuredContent"]["status"], "ok", "{known}");
+    let token = http.token.clone();
     drop(http);
-    let again = Http::start_as(&["--http", "127.0.0.1:0"], |command, _| {
+    let mut again = Http::start_as(&["--http", "127.0.0.1:0"], |command, _| {
         command.env("XDG_STATE_HOME", &state);
     });
+    // It was shown when it was made, and is the same.
+    again.token = token;
     let found = again.call("job", json!({ "id": id }));
     let found = found["structuredContent"]["status"].clone();
     let read =
