@@ -61,6 +61,8 @@ pub struct PackagePlan {
     /// What an installer has in its environment beside its own: nothing of the request.
     pub env: std::collections::BTreeMap<String, String>,
     pub offline: bool,
+    /// Whether they are for a program of another language, which gets their commands.
+    pub is_lent: bool,
 }
 
 /// What a run had of packages.
@@ -221,6 +223,17 @@ impl Packages {
             wishes.optional.clear();
             wishes.guessed.clear();
         }
+        Ok(Some(wishes).filter(|wishes| !wishes.is_empty()))
+    }
+
+    /// What a request names of another language's packages. Its program is not looked at.
+    pub fn named(&self, request: &RunRequest, how: &How) -> Result<Option<Wishes>, BadWish> {
+        let modules = Modules {
+            ours: &[],
+            present: |_: &str| false,
+        };
+        let (files, asked) = (request.asked_files(), request.asked_packages());
+        let wishes = wishes::wishes(how, &[""], files, asked, modules)?;
         Ok(Some(wishes).filter(|wishes| !wishes.is_empty()))
     }
 

@@ -17,6 +17,7 @@ mod source;
 mod words;
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use jail::{Mount, Tree};
 
@@ -85,6 +86,8 @@ pub struct PackageInputs {
     /// The tree with all installed packages, if the cell is to see it.
     pub tree: Option<Tree>,
     pub wishes: Option<Wishes>,
+    /// The language whose packages they are, if it is another, with its runtime.
+    pub lender: Option<(Definition, Runtime)>,
     pub offline: bool,
 }
 
@@ -125,7 +128,10 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         return Err(RequestError::SamePath(file.path.clone()));
     }
     let trees = runtime_trees(runtime);
+    let lender = packages.lender.as_ref();
+    let lent = lender.map_or_else(Vec::new, |(_, runtime)| runtime_trees(runtime));
     check_mounts(&parts.mounts, &trees)?;
+    check_mounts(&parts.mounts, &lent)?;
     let file = file_argument(&path);
     let names = Names {
         runtime,
@@ -141,9 +147,19 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         [] => argv.clone(),
         words => names.expand(words),
     };
-    let env = environment(definition, runtime);
+    let mut env = environment(definition, runtime);
+    if let Some((_, runtime)) = lender.filter(|(_, runtime)| runtime.prefix.is_some())
+        && let Some(folder) = Path::new(&runtime.program).parent()
+    {
+        // Their commands start it.
+        let path = env.entry("PATH".to_owned()).or_default();
+        *path = format!("{}:{path}", folder.display());
+    }
     let packages_shown = packages.tree.is_some();
-    let shown: Vec<Tree> = trees.iter().cloned().chain(packages.tree).collect();
+    let shown = trees
+        .iter()
+        .chain(lent.iter().filter(|it| !trees.contains(it)));
+    let shown: Vec<Tree> = shown.cloned().chain(packages.tree).collect();
     let files = [source].into_iter().chain(parts.call.begin);
     let files: Vec<InputFile> = files.chain(parts.files).collect();
     let is_mcp = |file: &InputFile| {
@@ -208,7 +224,9 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
     }
     .prestart(&launch, defaults, upstream.has_any)
     // Where nobody was expected to call a server, no pre-started sandbox listens for calls.
-    .filter(|_| binding.is_none() || upstream.has_any);
+    .filter(|_| binding.is_none() || upstream.has_any)
+    // None sees another language's runtime.
+    .filter(|_| lender.is_none());
 
     launch = launch.files(files);
     if session.is_none() {
@@ -248,14 +266,21 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
     {
         launch = display::lay_out(launch, display, Wants::default());
     }
+    let is_lent = lender.is_some();
+    let (of, with, trees) = match lender {
+        Some((lender, runtime)) => (lender, runtime, lent),
+        None => (definition, runtime, trees),
+    };
+    let how = of.packages.as_ref();
     let packages = packages.wishes.zip(how).map(|(wishes, how)| PackagePlan {
-        language: definition.id.clone(),
-        runtime: runtime.clone(),
+        language: of.id.clone(),
+        runtime: with.clone(),
         trees,
         wishes,
         how: how.clone(),
-        env: base_environment(runtime),
+        env: base_environment(with),
         offline: packages.offline,
+        is_lent,
     });
     let (source, failure) = match &session {
         Some(session) => {

@@ -70,16 +70,20 @@ impl Engine {
             ));
         }
         let servers = self.servers()?;
-        let wishes = self.packages.wishes(
-            &request,
-            definition,
-            &Importer {
-                runtime: &runtime,
-                around: &self.around,
-                may_ask: effort >= Effort::Ask,
-                ours: [servers.modules(), request.asked_modules().to_vec()].concat(),
-            },
-        )?;
+        let lender = self.lender(definition, &request);
+        let wishes = match lender.as_ref().and_then(|it| it.0.packages.as_ref()) {
+            Some(how) => self.packages.named(&request, how)?,
+            None => self.packages.wishes(
+                &request,
+                definition,
+                &Importer {
+                    runtime: &runtime,
+                    around: &self.around,
+                    may_ask: effort >= Effort::Ask,
+                    ours: [servers.modules(), request.asked_modules().to_vec()].concat(),
+                },
+            )?,
+        };
         // Pre-started sandboxes see the packages too, whether they will need some or not; and so
         // do others, which are to look the same.
         let shows = wishes.is_some() || (self.warming.is_some() && definition.packages.is_some());
@@ -94,6 +98,7 @@ impl Engine {
                 // What is wrong with the folder is said to those who need it.
                 tree: shows.then(|| self.packages.tree().ok()).flatten(),
                 wishes,
+                lender,
                 offline: request.is_offline(),
             },
             egress,
@@ -105,5 +110,22 @@ impl Engine {
             notes,
         };
         Ok(plan(config.extend(request)?, inputs)?)
+    }
+
+    /// The language whose packages a program may name that has none of its own, and the runtime that they need. Not in a session,
+    /// whose runtime runs already and cannot be shown another.
+    fn lender(
+        &self,
+        definition: &Definition,
+        request: &RunRequest,
+    ) -> Option<(Definition, Runtime)> {
+        let is_asked = request.asked_packages().is_asked() && request.session().is_none();
+        if definition.packages.is_some() || !is_asked {
+            return None;
+        }
+        let lends = |it: &&Definition| it.packages.as_ref().is_some_and(|it| it.commands.is_some());
+        let all = self.registry.list().into_iter();
+        let mut lenders = all.filter_map(|it| it.definition.ok()).filter(lends);
+        lenders.find_map(|it| Some((it.clone(), Runtime::find(it, &self.around).ok()?)))
     }
 }

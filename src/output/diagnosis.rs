@@ -155,10 +155,13 @@ impl Verdict {
             && let Some(found) = installs::find(&String::from_utf8_lossy(plan.code()))
         {
             self.is_said = false;
+            // What a program of any language may name.
+            let is_pypi_s = ["pip", "pip3", "uv"].contains(&&*found.installer);
+            let is_lent = is_pypi_s && plan.session.is_none();
             self.hint = Some(Hint::NameInsteadOf {
                 installer: found.installer,
                 packages: found.packages,
-                is_taken: plan.takes_packages,
+                is_taken: plan.takes_packages || is_lent,
             });
         }
         self

@@ -25,6 +25,15 @@ impl RunPlan {
             source: FileSource::Link(fill(to).into()),
             mode: 0o777,
         };
+        if packages.is_lent {
+            let mut launch = self.launch.clone();
+            let commands = how.commands.iter().map(|it| ("PATH".to_owned(), fill(it)));
+            add_variables(
+                &mut launch.env,
+                variables.into_iter().chain(commands).collect(),
+            );
+            return (launch, self.build.clone());
+        }
         let links = how.links.iter().map(|(path, to)| link((path, to)));
 
         let mut launch = self.launch.clone();

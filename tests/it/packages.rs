@@ -674,7 +674,12 @@ fn a_program_that_runs_an_installer_is_told_what_to_do_instead() {
         (
             "bash",
             "pip install -q tinything rich || exit 3",
-            "Import `tinything`, `rich` in a program of its own language instead of running `pip`: what a program needs is installed before it starts.",
+            "Name `tinything`, `rich` with `--package` instead of running `pip`: what a program needs is installed before it starts.",
+        ),
+        (
+            "bash",
+            "npm install tinything || exit 3; exit 4",
+            "Import `tinything` in a program of its own language instead of running `npm`: what a program needs is installed before it starts.",
         ),
     ] {
         let result = hotcell.json(&["-l", language, "-c", code]);
@@ -758,4 +763,45 @@ fn a_set_keeps_the_version_that_the_systems_own_packages_were_built_for() {
         ],
     );
     assert_eq!(asked["stdout"], "99.0\n", "{asked}");
+}
+
+#[test]
+fn a_program_of_another_language_names_packages_and_finds_their_commands() {
+    for hotcell in everyone() {
+        if installer().is_none() {
+            return;
+        }
+        let registry = registry::Registry::start();
+        let files = [
+            (
+                "tinytool.py",
+                "import sys\ndef main():\n    print('tool', *sys.argv[1:])\n",
+            ),
+            (
+                "tinytool-1.0.dist-info/entry_points.txt",
+                "[console_scripts]\ntinytool = tinytool:main\n",
+            ),
+        ];
+        let file = wheel("tinytool", "1.0", &files, &[]);
+        registry.add("tinytool", "1.0", "2020-01-01T00:00:00Z", &file);
+        let call = |words: &[&str]| {
+            let mut command = command(&hotcell, &registry, installer());
+            command.args(["run", "--json"]).args(words);
+            Running::start(&mut command).finish().json()
+        };
+        let code = "tinytool a b && python3 -c 'import tinytool; print(tinytool.__name__)'";
+        let with = call(&["-l", "bash", "--package", "tinytool", "-c", code]);
+        assert_eq!(with["stdout"], "tool a b\ntinytool\n", "{with}");
+        // A compiled program starts them too.
+        if has("gcc") {
+            let code = "#include <stdlib.h>\nint main(void) { return system(\"tinytool c\"); }";
+            let with = call(&["-l", "c", "--package", "tinytool", "-c", code]);
+            assert_eq!(with["stdout"], "tool c\n", "{with}");
+        }
+        // Control: whoever names nothing has nothing, and asks nobody.
+        let asked = registry.asked();
+        let without = call(&["-l", "bash", "-c", "tinytool a"]);
+        assert_eq!(without["exit_code"], 127, "{without}");
+        assert_eq!(registry.asked(), asked);
+    }
 }

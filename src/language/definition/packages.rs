@@ -32,6 +32,8 @@ pub struct Packages {
     /// set, if the runtime has one of the modules too and the set can be had with it.
     #[serde(default)]
     pub keep: BTreeMap<String, Vec<String>>,
+    /// The folder of a set that has its commands. Languages without packages of their own may name these, for their commands.
+    pub commands: Option<String>,
     /// A file beside the program that lists packages, if there is one by this name.
     pub list: Option<CellPath>,
     /// What a program with packages has in its environment, or its compiler if it has one.
