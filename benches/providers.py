@@ -6,12 +6,14 @@
 
 Exit 1 if a goal is missed. A provider that this machine does not have is left out, aloud.
 """
-import json, os, shutil, statistics, subprocess, sys, time
+import json, os, statistics, subprocess, sys, time
 
 WARM = 0.3
 COLD = 1.2
 PLAIN = ["/usr/bin/python3", "-c", "print(1)"]
-ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": os.environ.get("HOME", "/")}
+# `runsc` may be elsewhere.
+RUNSC = os.path.dirname(os.environ.get("HOTCELL_RUNSC", ""))
+ENVIRONMENT = {"PATH": f"/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:{RUNSC}", "HOME": os.environ.get("HOME", "/")}
 
 
 class Server:

@@ -108,6 +108,9 @@ impl Isolation {
             name: "landlock",
             stands: landlock >= LANDLOCK_WHOLE,
             detail: match landlock {
+                0 if matches!(around, Around::Gvisor) => {
+                    "gVisor's kernel has none; its own mounts stand alone".to_owned()
+                }
                 0 => "this kernel has no landlock; the mounts stand alone. Boot with `lsm=landlock,...`.".to_owned(),
                 abi if abi >= LANDLOCK_WHOLE => format!("ABI {abi}"),
                 abi => format!(

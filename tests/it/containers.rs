@@ -264,6 +264,28 @@ fn a_session_in_a_container_keeps_values_and_files_and_has_branches() {
 }
 
 #[test]
+fn calls_at_the_same_time_get_their_own_answers() {
+    let Some(hotcell) = podman() else { return };
+    let mut client = serve(&hotcell);
+    let ids: Vec<(u64, usize)> = (0..6)
+        .map(|number| {
+            let code = format!("import os\nprint({number}, os.listdir('.'))");
+            let files = json!({ format!("f{number}"): "x" });
+            let arguments = json!({ "code": code, "language": "python", "files": files });
+            let params = json!({ "name": "run", "arguments": arguments });
+            (client.post("tools/call", params), number)
+        })
+        .collect();
+    for (id, number) in ids {
+        let facts = crate::raw::record(&client.answer(id)["result"]);
+        let said = facts["stdout"].as_str().unwrap();
+        assert!(said.starts_with(&format!("{number} [")), "{facts}");
+        let own = (0..6).filter(|other| said.contains(&format!("'f{other}'")));
+        assert_eq!(own.collect::<Vec<_>>(), [number], "{facts}");
+    }
+}
+
+#[test]
 fn no_container_outlives_its_program_or_its_server() {
     let Some(hotcell) = podman() else { return };
     // A program that has ended.
