@@ -202,8 +202,8 @@ fn parse_run(words: &[OsString]) -> run::Arguments {
 /// How much of the sandbox must be there: for `run` and `serve`.
 #[derive(clap::Args)]
 struct RequirementArguments {
-    /// Refuse to run unless every wall of the sandbox is in place
-    #[arg(long, value_name = "LEVEL", value_parser = ["strict"], conflicts_with = "allow_reduced")]
+    /// Refuse to run unless every wall of the sandbox is in place (`strict`), or unless the program has a kernel of its own (`kernel`)
+    #[arg(long, value_name = "LEVEL", value_parser = ["strict", "kernel"], conflicts_with = "allow_reduced")]
     require: Option<String>,
     /// Run even if this machine lacks a wall that confines the program
     #[arg(long)]
@@ -215,7 +215,8 @@ struct RequirementArguments {
 
 impl RequirementArguments {
     fn read(&self) -> Requirement {
-        match (&self.require, self.allow_reduced) {
+        match (self.require.as_deref(), self.allow_reduced) {
+            (Some("kernel"), _) => Requirement::Kernel,
             (Some(_), _) => Requirement::Strict,
             (None, true) => Requirement::Reduced,
             (None, false) => Requirement::Confined,

@@ -18,6 +18,9 @@ pub enum CellError {
     #[error("this host cannot build a layer of the sandbox that the run needs: {name}: {detail}")]
     Wall { name: &'static str, detail: String },
 
+    #[error("the run needs a kernel of its own, and a sandbox of {provider} shares the host's")]
+    HostKernel { provider: &'static str },
+
     #[error(transparent)]
     Place(#[from] PlaceError),
 
@@ -72,6 +75,7 @@ impl CellError {
         let text = match self {
             Self::Place(error) => return error.hint(),
             Self::Container(error) => return error.hint().map(Into::into),
+            Self::HostKernel { .. } => Some("Use gVisor (`isolation = \"gvisor\"`)."),
             Self::Wall { .. } => return Some(Hint::AllowReduced),
             Self::Jail(error) => error.hint(),
             Self::Lost | Self::Slow => Some("Try again; if it fails again, run `hotcell doctor`."),

@@ -46,6 +46,8 @@ pub struct WallReport {
 pub enum Requirement {
     /// Every wall, or no run.
     Strict,
+    /// A kernel of its own, and every wall that confines.
+    Kernel,
     /// Every wall that confines; others have something standing in for them.
     #[default]
     Confined,
@@ -132,13 +134,18 @@ impl Isolation {
         }
     }
 
+    /// Whether programs reach another kernel than the host's.
+    pub fn has_own_kernel(&self) -> bool {
+        self.provider == "gvisor"
+    }
+
     /// The first wall whose absence `required` does not forgive.
     pub fn lacks(&self, required: Requirement) -> Option<&WallReport> {
         self.walls.iter().find(|wall| {
             !wall.stands
                 && match required {
                     Requirement::Strict => true,
-                    Requirement::Confined => wall.confines,
+                    Requirement::Confined | Requirement::Kernel => wall.confines,
                     Requirement::Reduced => false,
                 }
         })

@@ -46,7 +46,9 @@ impl RunOutput {
     /// A cell that could not be made: nothing ran.
     pub fn of_start_error(plan: &RunPlan, error: &StartError) -> Unworded {
         let (status, kind) = match error {
-            StartError::Cell(CellError::Wall { .. }) => (Status::Rejected, ErrorKind::Denied),
+            StartError::Cell(CellError::Wall { .. } | CellError::HostKernel { .. }) => {
+                (Status::Rejected, ErrorKind::Denied)
+            }
             StartError::Packages(error) => (Status::Failed, error.kind()),
             StartError::SessionPackages => (Status::Rejected, ErrorKind::InvalidRequest),
             StartError::Cell(error) if error.is_lost() => (Status::Lost, ErrorKind::Sandbox),

@@ -282,6 +282,10 @@ impl Program<'_> {
     }
 
     pub fn check(&self, isolation: &Isolation) -> Result<(), CellError> {
+        if self.requirement == Requirement::Kernel && !isolation.has_own_kernel() {
+            let provider = isolation.provider;
+            return Err(CellError::HostKernel { provider });
+        }
         match isolation.lacks(self.requirement) {
             None => Ok(()),
             Some(wall) => Err(CellError::Wall {

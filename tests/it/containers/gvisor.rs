@@ -82,7 +82,15 @@ fn a_program_runs_on_a_kernel_of_its_own() {
     );
     assert_eq!(result["exit_code"], 3);
     assert_eq!(result["isolation"]["provider"], "gvisor");
-    // The control: the jail shares the host's kernel.
+    // The control: the jail shares the host's kernel, and refuses who requires another.
+    let required = ["--require", "kernel", "-l", "python", "-c", "print(1)"];
+    assert_eq!(run(&hotcell, &path, &required).out(), "1\n");
+    let refused = hotcell.run(&required);
+    assert_eq!(
+        (refused.out(), refused.code == Some(0)),
+        (String::new(), false)
+    );
+    assert!(refused.err().contains("gvisor"), "{}", refused.err());
     let own = hotcell.run(&[
         "-l",
         "python",
