@@ -170,6 +170,13 @@ fn memory_processes_and_time_are_bounded() {
         "x = [bytearray(1 << 20) for _ in range(600)]; print(len(x))",
     );
     assert_eq!(ended["status"], "memory", "{ended}");
+    // Podman's monitor notes it in a file where it was started.
+    let left = fs::read_dir(hotcell.home()).unwrap().flatten();
+    let left: Vec<_> = left
+        .map(|it| it.file_name())
+        .filter(|it| it == "oom")
+        .collect();
+    assert!(left.is_empty() && !std::path::Path::new("/oom").exists());
     let forks = "import os, time\nn = 0\ntry:\n  while True:\n    if os.fork() == 0: time.sleep(60)\n    n += 1\nexcept OSError: print(n)";
     let ended = python(&["--pids", "20"], forks);
     let forked: u32 = ended["stdout"].as_str().unwrap().trim().parse().unwrap();

@@ -91,17 +91,17 @@ impl ContainerEngine {
             (None, None) => return Err(ContainerError::Prepare(io::ErrorKind::NotFound.into())),
         };
         let arguments = self.arguments(view, limits, uid, folder, &image)?;
-        let refused = match self.ask(&arguments) {
+        // Podman's monitor of a container leaves a file where it was started from if that runs out of memory; this folder is gone by then.
+        let at = folder.parent().unwrap_or(folder);
+        let start = || self.call(&arguments, at, None::<fn(ChildStdin)>);
+        let refused = match start() {
             Ok(_) => return Ok(()),
             Err(said) => said,
         };
         let is_missing = is_about_image(&refused);
         if let Some(skeleton) = own_image.filter(|_| is_missing) {
             self.import(&skeleton.name(), |mut pipe| pipe.write_all(&skeleton.tar))?;
-            return self
-                .ask(&arguments)
-                .map(drop)
-                .map_err(|said| self.refused(said));
+            return start().map(drop).map_err(|said| self.refused(said));
         }
         Err(self.refused(refused))
     }
@@ -114,7 +114,11 @@ impl ContainerEngine {
     ) -> Result<(), ContainerError> {
         let arguments = ["import", "-", image].map(OsString::from);
         let mut written = Ok(());
-        let made = self.call(&arguments, Some(|pipe| written = write(pipe)));
+        let made = self.call(
+            &arguments,
+            Path::new("/"),
+            Some(|pipe| written = write(pipe)),
+        );
         let made = written.map_err(|error| error.to_string()).and(made);
         made.map(drop).map_err(|said| ContainerError::Image {
             engine: self.kind.name(),
@@ -257,18 +261,20 @@ impl ContainerEngine {
 
     /// What the engine printed; or what it complained about.
     pub fn ask(&self, arguments: &[OsString]) -> Result<String, String> {
-        self.call(arguments, None::<fn(ChildStdin)>)
+        self.call(arguments, Path::new("/"), None::<fn(ChildStdin)>)
     }
 
     /// The same of one whose standard input `write` has.
     fn call(
         &self,
         arguments: &[OsString],
+        at: &Path,
         write: Option<impl FnOnce(ChildStdin)>,
     ) -> Result<String, String> {
         let said = |error: io::Error| error.to_string();
         let mut child = Command::new(&self.program)
             .args(arguments)
+            .current_dir(at)
             .stdin(match write {
                 Some(_) => Stdio::piped(),
                 None => Stdio::null(),
