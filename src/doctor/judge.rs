@@ -144,7 +144,9 @@ fn fix(walls: &[&str], isolation: &Isolation) -> String {
         .filter(|wall| !wall.stands && walls.contains(&wall.name))
         .map(|wall| format!("`{}`", wall.name));
     let missing: Vec<String> = missing.collect();
-    if missing.is_empty() {
+    if isolation.provider != "jail" {
+        "The container engine does not keep it; `--isolation jail` does.".to_owned()
+    } else if missing.is_empty() {
         "Run nothing here that you do not trust, and report this as a security problem.".to_owned()
     } else {
         format!("Fix the wall {}, see below.", missing.join(" or "))

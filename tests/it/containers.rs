@@ -519,6 +519,7 @@ fn the_doctor_tests_containers_from_inside() {
     // What containers share with the host, and nothing that confines.
     let lacking = json!([
         "locks",
+        "inotify",
         "private inodes",
         "no new namespaces",
         "private devices"
@@ -530,7 +531,7 @@ fn the_doctor_tests_containers_from_inside() {
     let failed: Vec<&str> = failed
         .map(|check| check["name"].as_str().unwrap())
         .collect();
-    assert_eq!(failed, ["locks"], "{report}");
+    assert_eq!(failed, ["locks", "inotify", "storage limit"], "{report}");
     // The control: the jail shares no inodes.
     assert_eq!(doctor(&["--isolation", "jail"]).json()["isolation"], "full");
 }

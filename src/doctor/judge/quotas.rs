@@ -16,6 +16,8 @@ const SHM_FILES: u64 = 4096;
 /// The signal that ends a program whose file becomes too large.
 const SIGXFSZ: i32 = 25;
 const MIB: u64 = 1 << 20;
+/// Paths that are named.
+const FEW: usize = 6;
 
 /// No lock of the host or of the neighbour is felt. Of the devices nothing is claimed where the report says that they are the host's.
 pub fn locks(said: &[Fact], outside: &Outside, isolation: &Isolation) -> Kept {
@@ -25,7 +27,12 @@ pub fn locks(said: &[Fact], outside: &Outside, isolation: &Isolation) -> Kept {
     if is_missing("private devices", isolation) {
         felt.retain(|path| !path.starts_with("/dev/"));
     }
-    must(felt.is_empty(), || felt.join(", "))
+    must(felt.is_empty(), || {
+        let more = felt.len().saturating_sub(FEW);
+        felt.truncate(FEW);
+        let more = (more > 0).then(|| format!(" and {more} more"));
+        felt.join(", ") + &more.unwrap_or_default()
+    })
 }
 
 /// The neighbour was refused more than it may have, and we were not refused ours.
@@ -44,7 +51,8 @@ pub fn inotify(said: &[Fact], outside: &Outside) -> Kept {
 
 /// Nobody else has the neighbour's uid, where the report says so.
 pub fn uid(outside: &Outside, isolation: &Isolation) -> Kept {
-    if is_missing("private quotas", isolation) {
+    // A container is no descendant of ours, so its processes cannot be told from those of others.
+    if is_missing("private quotas", isolation) || isolation.provider != "jail" {
         return Ok(());
     }
     let count = outside.same_uid.ok_or("no process of it was found")?;
