@@ -84,11 +84,8 @@ fn more_than_the_owner_allows_is_lowered_and_the_answer_says_who_can_raise_it() 
     let asked = json!({ "memory": "1g", "timeout": 60, "cpus": 2, "processes": 100 });
     let result = facts(&mut client, "print(1)", asked);
     assert_eq!(result["stdout"], "1\n", "{result}");
-    let raised = |key: &str| {
-        format!(
-            "the owner can raise it with `serve --max-{key}` or `[limits] max.{key}` in config.toml"
-        )
-    };
+    let raised =
+        |key: &str| format!("the owner can raise it with `[limits] max.{key}` in config.toml");
     let notes = [
         ("timeout", "60 s", "2 s"),
         ("memory", "1 GiB", "128 MiB"),
@@ -182,8 +179,7 @@ fn the_folder_of_a_server_is_seen_by_every_program_and_named_to_the_model() {
         assert_eq!(written["error"]["kind"], "denied", "{written}");
         assert_eq!(
             written["error"]["hint"],
-            "Write to the working directory: only the owner of this server can make `/work` writable, \
-             with `serve --workspace DIR:rw` or `write = true`."
+            "Write to the working directory: only the owner of this server can make `/work` writable."
         );
         assert!(!hotcell.place("project/out.csv").exists());
 
