@@ -116,7 +116,7 @@ fn more_than_the_owner_allows_is_lowered_and_the_answer_says_who_can_raise_it() 
         assert_eq!(ended["error"]["kind"], kind, "{ended}");
         let hint = format!(
             "{less}: this is the most that the server allows, and only its owner can raise it, \
-             with `serve --max-{key}` or `[limits] max.{key}`."
+             with `[limits] max.{key}`."
         );
         assert_eq!(ended["error"]["hint"], json!(hint));
     }
