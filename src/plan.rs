@@ -2,6 +2,7 @@
 //!
 //! Pure: the same request and inputs give the same plan, whole, out of one function. Nothing here looks at the host.
 
+mod additions;
 mod binding;
 mod build;
 mod display;
@@ -23,14 +24,14 @@ use jail::{Mount, Tree};
 
 use crate::cell::{Launch, WantedChanges};
 use crate::egress::Egress;
-use crate::language::{By, Definition, Failure, LanguageId, Runtime, Session, Wants};
+use crate::language::{By, Definition, Failure, LanguageId, Runtime, Session};
 use crate::packages::{PackagePlan, Wishes};
 use crate::request::{CellPath, InputFile, RequestError, RunRequest, Showing, overlap};
 use crate::upstream::ServerName;
 
-use binding::Bound;
+use additions::{Additions, is_mcp_module};
 pub use build::{BUILD_FOLDER, Build, WarmUp};
-use environment::{base_environment, environment, threads};
+use environment::{environment, threads};
 pub use limits::{Defaults, Most};
 use prestart::Program;
 use source::{file_argument, own_name, source_path, source_text};
@@ -130,8 +131,7 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
     let trees = runtime_trees(runtime);
     let lender = packages.lender.as_ref();
     let lent = lender.map_or_else(Vec::new, |(_, runtime)| runtime_trees(runtime));
-    check_mounts(&parts.mounts, &trees)?;
-    check_mounts(&parts.mounts, &lent)?;
+    check_mounts(&parts.mounts, trees.iter().chain(&lent))?;
     let file = file_argument(&path);
     let names = Names {
         runtime,
@@ -159,15 +159,11 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
     let shown = trees
         .iter()
         .chain(lent.iter().filter(|it| !trees.contains(it)));
-    let shown: Vec<Tree> = shown.cloned().chain(packages.tree).collect();
+    let shown: Vec<Tree> = shown.cloned().chain(packages.tree.clone()).collect();
     let files = [source].into_iter().chain(parts.call.begin);
     let files: Vec<InputFile> = files.chain(parts.files).collect();
-    let is_mcp = |file: &InputFile| {
-        let first = file.path.components().next();
-        first.is_some_and(|first| first == "mcp" || first.starts_with("mcp."))
-    };
     let wishes = packages.wishes.as_ref();
-    let has_own_mcp = wishes.is_some_and(|it| it.names("mcp")) || files.iter().any(is_mcp);
+    let has_own_mcp = wishes.is_some_and(|it| it.names("mcp")) || files.iter().any(is_mcp_module);
     let build = build::plan(
         definition,
         &names,
@@ -181,7 +177,7 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
     let how = definition.packages.as_ref();
     let root_links = how.filter(|_| packages_shown).into_iter();
     let root_links = root_links.flat_map(|how| how.root_links());
-    let mut launch = Launch::new(argv)
+    let launch = Launch::new(argv)
         .env([threads(&settled.limits)])
         .env(env)
         .env(parts.env.clone())
@@ -197,91 +193,35 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
             known: HashMap::new(),
         });
 
-    let binding = definition.binding.as_ref();
-    let binding = binding.filter(|_| !upstream.names.is_empty());
-    let has_command = binding.is_none() && !upstream.names.is_empty();
-    if has_command {
-        binding::find_command(&mut launch);
-    }
     let showing = match session {
         None => parts.showing,
         // Its worker is started as it is, and shows what its calls do.
         Some(_) => Showing::Nothing,
     };
-    let shows = display::wants(definition, &parts.code, showing);
-    launch.prestart = Program {
+    let additions = Additions {
         definition,
         runtime,
+        program: &file,
         code: &parts.code,
+        upstream: &upstream,
+        has_network: inputs.egress.is_some(),
+        has_own_mcp,
+        session: session.as_ref(),
+        shows: display::wants(definition, &parts.code, showing),
+    };
+    let mut launch = additions.before_start(launch);
+    launch.prestart = Program {
+        additions: &additions,
         is_given_words: !parts.args.is_empty() || !parts.env.is_empty(),
         argv: prestarted,
         files: &files,
         is_built: build.is_some(),
-        has_network: inputs.egress.is_some(),
         has_packages: packages.wishes.is_some(),
-        binding,
-        display: shows.map(|(display, _)| display),
+        sees_other_runtime: lender.is_some(),
     }
-    .prestart(&launch, defaults, upstream.has_any)
-    // Where nobody was expected to call a server, no pre-started sandbox listens for calls.
-    .filter(|_| binding.is_none() || upstream.has_any)
-    // None sees another language's runtime.
-    .filter(|_| lender.is_none());
-
-    launch = launch.files(files);
-    if session.is_none() {
-        launch = module::add(launch, definition, &parts.code);
-    }
-    if inputs.egress.is_some() {
-        launch = network::grant(launch);
-    }
-    launch = match binding {
-        Some(binding) => Bound {
-            binding,
-            runtime,
-            program: &file,
-            code: &parts.code,
-            servers: &upstream.names,
-            configured: &upstream.configured,
-            is_ours: !has_own_mcp,
-        }
-        .bind(launch),
-        None if has_command => binding::place_command(launch),
-        None => launch,
-    };
-    let servers = upstream.names.into_iter().map(|it| it.alias).collect();
-    if let Some(shows) = shows {
-        launch = display::equip(launch, shows, runtime, &file);
-    }
-    // One without a prelude is told nothing.
-    if let Some(prestart) = &mut launch.prestart
-        && !runtime.way.prelude.is_empty()
-    {
-        let wants = shows.map(|(_, wants)| wants).unwrap_or_default();
-        let own = runtime.way.prelude.replace("{wants}", wants.words());
-        prestart.prelude = format!("{}\n{own}", prestart.prelude);
-    }
-    if let Some(display) = definition.display.as_ref()
-        && session.as_ref().is_some_and(|session| session.shows)
-    {
-        launch = display::lay_out(launch, display, Wants::default());
-    }
-    let is_lent = lender.is_some();
-    let (of, with, trees) = match lender {
-        Some((lender, runtime)) => (lender, runtime, lent),
-        None => (definition, runtime, trees),
-    };
-    let how = of.packages.as_ref();
-    let packages = packages.wishes.zip(how).map(|(wishes, how)| PackagePlan {
-        language: of.id.clone(),
-        runtime: with.clone(),
-        trees,
-        wishes,
-        how: how.clone(),
-        env: base_environment(with),
-        offline: packages.offline,
-        is_lent,
-    });
+    .prestart(&launch, defaults);
+    let launch = additions.add(launch.files(files));
+    let packages = packages.plan(definition, runtime, trees);
     let (source, failure) = match &session {
         Some(session) => {
             let (name, shown) = session::call_file(session, &path, parts.call.number);
@@ -297,9 +237,9 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         launch,
         build,
         takes_packages: definition.packages.is_some(),
-        packages: packages.map(Box::new),
+        packages,
         egress: inputs.egress,
-        servers,
+        servers: upstream.names.into_iter().map(|it| it.alias).collect(),
         failure,
         session,
         at_prompt: parts.showing == Showing::Prompt,
@@ -329,9 +269,12 @@ fn runtime_trees(runtime: &Runtime) -> Vec<Tree> {
     prefixes.chain(&runtime.shown).cloned().collect()
 }
 
-fn check_mounts(mounts: &[Mount], trees: &[Tree]) -> Result<(), RequestError> {
+fn check_mounts<'a>(
+    mounts: &[Mount],
+    trees: impl Iterator<Item = &'a Tree> + Clone,
+) -> Result<(), RequestError> {
     for mount in mounts {
-        if trees.iter().any(|tree| overlap(&tree.cell, &mount.cell)) {
+        if trees.clone().any(|tree| overlap(&tree.cell, &mount.cell)) {
             return Err(RequestError::BadMount {
                 what: mount.cell.display().to_string(),
                 reason: "the runtime is there",

@@ -3,11 +3,41 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{Build, RunPlan, build};
+use jail::Tree;
+
+use super::environment::base_environment;
+use super::{Build, PackageInputs, RunPlan, build, runtime_trees};
 use crate::cell::{Ahead, Launch};
-use crate::language::Packages;
+use crate::language::{Definition, Packages, Runtime};
 use crate::packages::{IN_CELL, PackagePlan, Set, leading_imports};
 use crate::request::{FileSource, InputFile};
+
+impl PackageInputs {
+    /// How the packages are installed, if there are any: those of the program's own language, or of the one that lends them.
+    /// `trees` is what the program's runtime needs of the host.
+    pub(super) fn plan(
+        self,
+        definition: &Definition,
+        runtime: &Runtime,
+        trees: Vec<Tree>,
+    ) -> Option<Box<PackagePlan>> {
+        let is_lent = self.lender.is_some();
+        let (of, with, trees) = match &self.lender {
+            Some((lender, runtime)) => (lender, runtime, runtime_trees(runtime)),
+            None => (definition, runtime, trees),
+        };
+        Some(Box::new(PackagePlan {
+            language: of.id.clone(),
+            runtime: with.clone(),
+            trees,
+            wishes: self.wishes?,
+            how: of.packages.clone()?,
+            env: base_environment(with),
+            offline: self.offline,
+            is_lent,
+        }))
+    }
+}
 
 impl RunPlan {
     /// The launch and the build of this program with a set of packages.

@@ -3,15 +3,14 @@
 use jail::Zygote;
 
 use super::Defaults;
+use super::additions::Additions;
 use crate::cell::{Launch, Prestart};
-use crate::language::{Binding, Definition, Display, Runtime};
+use crate::language::{Binding, Display};
 use crate::request::InputFile;
 
 /// What a program is, as far as that decides.
 pub struct Program<'a> {
-    pub definition: &'a Definition,
-    pub runtime: &'a Runtime,
-    pub code: &'a [u8],
+    pub additions: &'a Additions<'a>,
     /// Whether it has arguments, or variables of its own.
     pub is_given_words: bool,
     /// The command line that it would be started by.
@@ -19,32 +18,30 @@ pub struct Program<'a> {
     /// The source first.
     pub files: &'a [InputFile],
     pub is_built: bool,
-    pub has_network: bool,
     pub has_packages: bool,
-    /// What lets it call the tools of upstream servers, if it may.
-    pub binding: Option<&'a Binding>,
-    /// What lets it show something, if it may.
-    pub display: Option<&'a Display>,
+    /// Whether it sees the runtime of another language, which no pre-started one does.
+    pub sees_other_runtime: bool,
 }
 
 impl Program<'_> {
     /// The pre-started runtime that `launch` could go on with, if it asks for nothing special.
-    pub fn prestart(
-        &self,
-        launch: &Launch,
-        defaults: &Defaults,
-        listens: bool,
-    ) -> Option<Prestart> {
-        let warm = self.definition.warm.as_ref()?;
+    pub fn prestart(&self, launch: &Launch, defaults: &Defaults) -> Option<Prestart> {
+        let Additions {
+            definition,
+            runtime,
+            upstream,
+            ..
+        } = self.additions;
+        let warm = definition.warm.as_ref()?;
         let limits = defaults.prestarted_limits();
         if !self.is_plain() || !launch.limits.fit_into(&limits) {
             return None;
         }
-        let mut code = String::from_utf8_lossy(self.code).into_owned();
-        if let Some(binding) = self.binding.filter(|_| !self.has_packages) {
+        let mut code = String::from_utf8_lossy(self.additions.code).into_owned();
+        if let Some(binding) = self.additions.binding().filter(|_| !self.has_packages) {
             code = format!("{code}\n{}", binding.imports);
         }
-        let way = &self.runtime.way;
+        let way = &runtime.way;
         if !way.prelude.is_empty() {
             // Such a runtime has nothing that could run it.
             if warm.is_exact(&code) {
@@ -64,39 +61,50 @@ impl Program<'_> {
                 first: warm.first(&code).to_owned(),
                 argv: self.argv.iter().map(Into::into).collect(),
                 env: launch.env.iter().map(variable).collect(),
-                script: self.definition.source.file.as_str().into(),
+                script: definition.source.file.as_str().into(),
                 warm: before,
                 fork: after,
                 leave,
             },
             limits,
             weight: warm.weight,
-            listens,
+            listens: upstream.has_any,
             prelude: String::new(),
             ahead: None,
         })
     }
 
     fn runs(&self, prelude: &str) -> bool {
-        !prelude.is_empty() && !self.runtime.way.without_prelude
+        !prelude.is_empty() && !self.additions.runtime.way.without_prelude
     }
 
     /// Whether all that is special about it can be told to a runtime that has started.
     fn is_plain(&self) -> bool {
-        let packages = self.definition.packages.as_ref();
+        let Additions {
+            definition,
+            runtime,
+            upstream,
+            has_network,
+            ..
+        } = self.additions;
+        let packages = definition.packages.as_ref();
         let source = self.files.first().map(|file| &file.path);
         // A runtime may have looked there before the program came.
         let is_in_home = |file: &InputFile| file.path.as_str().starts_with(".home");
-        self.runtime.way.embedded.is_none()
-            && !self.runtime.way.cold
+        // Where nobody was expected to call a server, no pre-started sandbox listens for calls.
+        let can_bind = |binding: &Binding| upstream.has_any && self.runs(&binding.prelude);
+        let can_show = |(display, _): (&Display, _)| !display.prelude.is_empty();
+        runtime.way.embedded.is_none()
+            && !runtime.way.cold
             && !self.is_given_words
             && !self.is_built
             // A pre-started sandbox reaches no host.
-            && !self.has_network
-            && source == Some(&self.definition.source.file)
+            && !has_network
+            && !self.sees_other_runtime
+            && source == Some(&definition.source.file)
             && !self.files.iter().any(is_in_home)
-            && self.binding.is_none_or(|binding| self.runs(&binding.prelude))
-            && self.display.is_none_or(|display| !display.prelude.is_empty())
+            && self.additions.binding().is_none_or(can_bind)
+            && self.additions.shows.is_none_or(can_show)
             && (!self.has_packages || packages.is_some_and(|how| !how.prelude.is_empty()))
     }
 }
