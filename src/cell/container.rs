@@ -21,8 +21,8 @@ use jail::container::{Awaited, Connected, ContainerSpec, SOCKET, Uids};
 use jail::{Access, Missing, Policy, View, Wall};
 
 use super::isolation::Around;
-use super::jail::{Runtime, Source, Sources};
-use super::{Boxed, CellError, Isolation};
+use super::jail::{ByThreads, Maker, Runtime, Source, Sources};
+use super::{CellError, Isolation};
 use crate::config::ContainerSettings;
 use crate::random::random_name;
 pub use command::{ContainerEngine, EngineKind, on_path};
@@ -74,11 +74,11 @@ impl Sources for Containers {
     fn source(&self, view: &View, runtime: Option<Runtime>) -> Result<Arc<dyn Source>, CellError> {
         let found = self.0.clone();
         found.engine()?;
-        Ok(Arc::new(ContainerSource(Arc::new(Kind {
+        Ok(ByThreads::of(Kind {
             found,
             view: view.clone(),
             runtime,
-        }))))
+        }))
     }
 
     fn copies(&self) -> bool {
@@ -116,52 +116,13 @@ impl Found {
 }
 
 /// Containers that see the same of the host.
-struct ContainerSource(Arc<Kind>);
-
 struct Kind {
     found: Arc<Found>,
     view: View,
     runtime: Option<Runtime>,
 }
 
-impl Source for ContainerSource {
-    fn is_started(&self) -> bool {
-        true
-    }
-
-    fn start(&self) -> Result<(), CellError> {
-        Ok(())
-    }
-
-    fn stop(&self) {}
-
-    fn spawn<'a>(
-        &'a self,
-        policy: &'a Policy,
-        stdio: [OwnedFd; 3],
-    ) -> Boxed<'a, Result<jail::Cell, CellError>> {
-        let (kind, policy) = (self.0.clone(), policy.clone());
-        Box::pin(async move {
-            // Whoever waits may leave: the thread goes on, finds that nobody wants its container, and ends that.
-            let made = tokio::task::spawn_blocking(move || kind.make(policy, &stdio)).await;
-            Ok(made.map_err(|_| CellError::Lost)??)
-        })
-    }
-
-    fn isolation(&self, missing: &[Missing], landlock: u8, seccomp: bool) -> Isolation {
-        let mut missing = missing.to_vec();
-        if !matches!(self.0.found.uids(), Ok(Some(_))) {
-            missing.push(Missing {
-                wall: Wall::Quotas,
-                errno: 0,
-            });
-        }
-        let around = Around::Container(self.0.found.kind.name());
-        Isolation::new(&missing, landlock, seccomp, around)
-    }
-}
-
-impl Kind {
+impl Maker for Kind {
     fn make(&self, mut policy: Policy, stdio: &[OwnedFd; 3]) -> Result<jail::Cell, ContainerError> {
         let engine = self.found.engine()?;
         let uid = self.found.uids().map_err(ContainerError::Prepare)?;
@@ -182,6 +143,20 @@ impl Kind {
         told.map_err(ContainerError::Prepare)
     }
 
+    fn isolation(&self, missing: &[Missing], landlock: u8, seccomp: bool) -> Isolation {
+        let mut missing = missing.to_vec();
+        if !matches!(self.found.uids(), Ok(Some(_))) {
+            missing.push(Missing {
+                wall: Wall::Quotas,
+                errno: 0,
+            });
+        }
+        let around = Around::Container(self.found.kind.name());
+        Isolation::new(&missing, landlock, seccomp, around)
+    }
+}
+
+impl Kind {
     /// The folders of the host that the program may write to.
     fn writable(&self, uid: Option<u32>) -> Result<Vec<PathBuf>, ContainerError> {
         let mounts = self.view.mounts.iter();

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use super::container::on_path;
 use super::isolation::Around;
-use super::jail::{Runtime, Source, Sources};
-use super::{Boxed, CellError, ContainerError, Isolation, Launch};
+use super::jail::{ByThreads, Maker, Runtime, Source, Sources};
+use super::{CellError, ContainerError, Isolation, Launch};
 
 const NAME: &str = "gvisor";
 const RUNSC: &str = "runsc";
@@ -35,13 +35,13 @@ impl Sources for Gvisor {
         let engine = RUNSC;
         let runsc = on_path(engine).ok_or(ContainerError::NotFound { engine })?;
         let own = std::env::current_exe().map_err(ContainerError::Prepare)?;
-        Ok(Arc::new(GvisorSource(Arc::new(Kind {
+        Ok(ByThreads::of(Kind {
             found: self.0.clone(),
             runsc,
             own,
             view: view.clone(),
             runtime,
-        }))))
+        }))
     }
 
     fn copies(&self) -> bool {
@@ -68,8 +68,6 @@ impl Sources for Gvisor {
     fn settle(&self) {}
 }
 
-struct GvisorSource(Arc<Kind>);
-
 struct Kind {
     found: Arc<Found>,
     runsc: PathBuf,
@@ -78,35 +76,7 @@ struct Kind {
     runtime: Option<Runtime>,
 }
 
-impl Source for GvisorSource {
-    fn is_started(&self) -> bool {
-        true
-    }
-
-    fn start(&self) -> Result<(), CellError> {
-        Ok(())
-    }
-
-    fn stop(&self) {}
-
-    fn spawn<'a>(
-        &'a self,
-        policy: &'a Policy,
-        stdio: [OwnedFd; 3],
-    ) -> Boxed<'a, Result<jail::Cell, CellError>> {
-        let (kind, policy) = (self.0.clone(), policy.clone());
-        Box::pin(async move {
-            let made = tokio::task::spawn_blocking(move || kind.make(policy, &stdio)).await;
-            Ok(made.map_err(|_| CellError::Lost)??)
-        })
-    }
-
-    fn isolation(&self, missing: &[Missing], landlock: u8, seccomp: bool) -> Isolation {
-        Isolation::new(missing, landlock, seccomp, Around::Gvisor)
-    }
-}
-
-impl Kind {
+impl Maker for Kind {
     fn make(&self, policy: Policy, stdio: &[OwnedFd; 3]) -> Result<jail::Cell, ContainerError> {
         let uid = self.uid()?;
         let folder = self.place()?;
@@ -136,6 +106,12 @@ impl Kind {
         Ok(cell)
     }
 
+    fn isolation(&self, missing: &[Missing], landlock: u8, seccomp: bool) -> Isolation {
+        Isolation::new(missing, landlock, seccomp, Around::Gvisor)
+    }
+}
+
+impl Kind {
     /// A folder of the host that nothing in the sandbox comes from: in the mount namespace of its own, the bundle is mounted there.
     fn place(&self) -> Result<&'static Path, ContainerError> {
         let trees = self.view.trees.iter().map(|it| &*it.host);

@@ -27,8 +27,8 @@ use ahead::{AheadMaker, AheadPools};
 use prestarted::ZygoteMaker;
 use running::{Guard, JailCell};
 use setup::{AsyncCell, Program};
+pub use source::{ByThreads, Maker, Runtime, Source, Sources};
 use source::{JailSource, OwnHost};
-pub use source::{Runtime, Source, Sources};
 
 /// What the callers of a server may know of each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

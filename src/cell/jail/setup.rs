@@ -173,24 +173,10 @@ impl Program<'_> {
 
     /// Has a pre-started sandbox start the program. `None` if it died while it waited.
     pub async fn start_in(&self, prestarted: Prestarted) -> Result<Option<Started>, CellError> {
-        let Prestarted {
-            mut cell,
-            streams,
-            missing,
-            landlock,
-            seccomp,
-        } = prestarted;
-        let isolation = cell.source.isolation(&missing, landlock, seccomp);
-        self.check(&isolation)?;
+        let mut started = self.checked(prestarted)?;
         let prelude = super::prelude(self.launch);
-        if self.fill(&mut cell, prelude).await?.is_err() {
-            return Ok(None);
-        }
-        Ok(Some(Started {
-            cell,
-            streams,
-            isolation,
-        }))
+        let sent = self.fill(&mut started.cell, prelude).await?;
+        Ok(sent.is_ok().then_some(started))
     }
 
     /// Fills the cell's workspace while it builds its walls, checks those, and lets it go.
@@ -229,8 +215,18 @@ impl Program<'_> {
         prestarted: Prestarted,
         code: &str,
     ) -> Result<Option<Started>, CellError> {
+        let mut started = self.checked(prestarted)?;
+        let cell = &mut started.cell;
+        let workspace = cell.inner.workspace().ok_or(CellError::Lost)?;
+        cell.channel = Some(make_channel(workspace, cell.inner.uid())?);
+        let sent = self.send_start(cell, code);
+        Ok(sent.is_ok().then_some(started))
+    }
+
+    /// A pre-started sandbox whose walls are those that the program needs.
+    fn checked(&self, prestarted: Prestarted) -> Result<Started, CellError> {
         let Prestarted {
-            mut cell,
+            cell,
             streams,
             missing,
             landlock,
@@ -238,14 +234,11 @@ impl Program<'_> {
         } = prestarted;
         let isolation = cell.source.isolation(&missing, landlock, seccomp);
         self.check(&isolation)?;
-        let workspace = cell.inner.workspace().ok_or(CellError::Lost)?;
-        cell.channel = Some(make_channel(workspace, cell.inner.uid())?);
-        let started = self.send_start(&cell, code);
-        Ok(started.is_ok().then_some(Started {
+        Ok(Started {
             cell,
             streams,
             isolation,
-        }))
+        })
     }
 
     /// Places the launch's files, closes what it has no use for, and sends the start message; whether that could be sent.

@@ -7,7 +7,7 @@ use jail::{Host, Jail, JailError, Missing, Policy, View, Zygote};
 
 use super::lock;
 use crate::cell::isolation::{Around, Isolation};
-use crate::cell::{Boxed, CellError, Launch};
+use crate::cell::{Boxed, CellError, ContainerError, Launch};
 
 /// A runtime to pre-start, and the library to start it with.
 pub type Runtime = (Zygote, Arc<OwnedFd>);
@@ -32,6 +32,53 @@ pub trait Source: Send + Sync + 'static {
 
     /// Which walls stand around a cell of it that has said this of itself.
     fn isolation(&self, missing: &[Missing], landlock: u8, seccomp: bool) -> Isolation;
+}
+
+/// Makes cells each from nothing, as another program does that takes its time.
+pub trait Maker: Send + Sync + 'static {
+    /// Makes one. Blocks.
+    fn make(&self, policy: Policy, stdio: &[OwnedFd; 3]) -> Result<jail::Cell, ContainerError>;
+
+    /// As a source's.
+    fn isolation(&self, missing: &[Missing], landlock: u8, seccomp: bool) -> Isolation;
+}
+
+/// A source whose cells are made by threads.
+pub struct ByThreads<M>(Arc<M>);
+
+impl<M: Maker> ByThreads<M> {
+    pub fn of(maker: M) -> Arc<dyn Source> {
+        Arc::new(Self(Arc::new(maker)))
+    }
+}
+
+impl<M: Maker> Source for ByThreads<M> {
+    fn is_started(&self) -> bool {
+        true
+    }
+
+    fn start(&self) -> Result<(), CellError> {
+        Ok(())
+    }
+
+    fn stop(&self) {}
+
+    fn spawn<'a>(
+        &'a self,
+        policy: &'a Policy,
+        stdio: [OwnedFd; 3],
+    ) -> Boxed<'a, Result<jail::Cell, CellError>> {
+        let (maker, policy) = (self.0.clone(), policy.clone());
+        Box::pin(async move {
+            // Whoever waits may leave: the thread goes on, finds that nobody wants its cell, and ends that.
+            let made = tokio::task::spawn_blocking(move || maker.make(policy, &stdio)).await;
+            Ok(made.map_err(|_| CellError::Lost)??)
+        })
+    }
+
+    fn isolation(&self, missing: &[Missing], landlock: u8, seccomp: bool) -> Isolation {
+        self.0.isolation(missing, landlock, seccomp)
+    }
 }
 
 /// Who knows how sources are made.
