@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::PATIENCE;
 use crate::mcp::client::Client;
-use crate::support::{Answer, Hotcell, PATH, Running, eventually, everyone};
+use crate::support::{Answer, Hotcell, PATH, Running, eventually, everyone, skip};
 
-/// Root, and the PATH that has `runsc`. Debian's is too old, so that most machines have none: that is said aloud.
+/// Root, and the PATH that has `runsc`. `scripts/test` builds one.
 fn gvisor() -> Option<(Hotcell, String)> {
     let named = std::env::var("HOTCELL_RUNSC").ok();
     let folder = named.as_deref().and_then(|it| Path::new(it).parent());
@@ -18,14 +18,15 @@ fn gvisor() -> Option<(Hotcell, String)> {
     let is_there = path
         .split(':')
         .any(|it| Path::new(it).join("runsc").exists());
-    let hotcell = everyone().into_iter().find(|it| it.uid == 0);
-    match hotcell.filter(|_| is_there) {
-        Some(hotcell) => Some((hotcell, path)),
-        None => {
-            println!("SKIP gVisor is tested by root, with `runsc` on the PATH or in HOTCELL_RUNSC");
-            None
-        }
+    let Some(hotcell) = everyone().into_iter().find(|it| it.uid == 0) else {
+        println!("SKIP gVisor is for a server of root's");
+        return None;
+    };
+    if !is_there {
+        skip("there is no `runsc` on the PATH or in HOTCELL_RUNSC");
+        return None;
     }
+    Some((hotcell, path))
 }
 
 fn command(hotcell: &Hotcell, path: &str, words: &[&str]) -> Command {
