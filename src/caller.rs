@@ -16,6 +16,9 @@ enum Principal {
 }
 
 impl Caller {
+    /// All that [`name`](Self::name) can be.
+    pub const NAMES: [&'static str; 3] = ["local", "token", "anonymous"];
+
     /// Whoever started this process: a shell, an MCP client over standard input, or a
     /// program that uses the library.
     pub fn local() -> Self {

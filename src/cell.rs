@@ -23,7 +23,7 @@ pub use ::jail::{Exit, Limits, Mount, Terminal, Tree, View, Zygote};
 
 pub use branch::Branch;
 pub use changes::{ChangedContent, ChangedFile, Changes, Version, WantedChanges, changes};
-pub use choice::{choose, in_containers};
+pub use choice::{Providers, in_containers};
 pub use container::{ContainerError, Containers, EngineKind, build_image};
 pub use error::CellError;
 pub use isolation::{Isolation, Level, OF_ROOT, Requirement, WallReport};

@@ -33,11 +33,11 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::cell::Requirement;
-use crate::config::IsolationChoice;
 use crate::engine::Engine;
 use crate::hint::{Hint, Surface};
 use crate::language::{Registry, Surroundings, closeness};
 use crate::output::{BAD_INPUT, OUR_FAILURE};
+use crate::request::IsolationChoice;
 use speech::{Speech, is_verbose, print_error, print_hint, print_note, show_progress};
 
 /// Run untrusted code in a sandbox

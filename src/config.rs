@@ -27,7 +27,7 @@ pub use self::discovered::{bridge_folder, plain_json};
 pub use self::error::ConfigError;
 use self::error::{Mistake, checked};
 use self::file::{File, Words};
-pub use self::isolation::{ContainerSettings, IsolationChoice, is_image_name};
+pub use self::isolation::{ContainerSettings, Isolations, NotOffered, is_image_name};
 pub use self::listing::{Origin, Settled, listing};
 pub use self::rules::{Redaction, Rules, Ruling};
 pub use self::server::{Program, Reach, Remote, Server, Transport};
@@ -72,7 +72,7 @@ pub struct Config {
     /// Modules that sandboxes wait with from the start.
     pub warm: Vec<String>,
     /// Who builds the walls of sandboxes.
-    pub isolation: IsolationChoice,
+    pub isolation: Isolations,
     pub container: ContainerSettings,
 }
 
@@ -115,7 +115,7 @@ impl Default for Config {
             limits: OwnerLimits::default(),
             records: Records::default(),
             warm: Vec::new(),
-            isolation: IsolationChoice::default(),
+            isolation: Isolations::default(),
             container: ContainerSettings::default(),
         }
     }
@@ -150,11 +150,13 @@ impl Config {
             records: file.records.check()?,
             warm: file.warm.check()?,
             container: file.container.check()?,
+            isolation: Isolations::check(
+                file.isolation,
+                file.isolation_of,
+                file.isolation_choices,
+            )?,
             ..Self::default()
         };
-        if let Some(word) = &file.isolation {
-            config.isolation = IsolationChoice::check(word)?;
-        }
         if let Some(allow) = &file.network.allow {
             config.ceiling = checked(allow, |words| {
                 let network = match words {

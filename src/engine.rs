@@ -13,13 +13,13 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
 use crate::caller::Caller;
-use crate::cell::{JailProvider, Provider, Requirement, Warming, choose};
+use crate::cell::{JailProvider, Provider, Providers, Requirement, Warming};
 use crate::compile::Builder;
-use crate::config::{Config, ConfigError, IsolationChoice, Stamp};
+use crate::config::{Config, ConfigError, Isolations, Stamp};
 use crate::language::{Definition, Registry, Runtime, Surroundings, Tiers};
 use crate::packages::{Packages, Settings};
 use crate::plan::{Defaults, RunPlan};
-use crate::request::{Network, RunRequest};
+use crate::request::{IsolationChoice, Network, RunRequest};
 use crate::run::Surface;
 use crate::upstream::{Functions, ServerStderr, UpstreamServers};
 
@@ -36,7 +36,7 @@ pub struct Engine {
     config: Result<Config, Arc<ConfigError>>,
     registry: Registry,
     defaults: Defaults,
-    provider: Arc<dyn Provider>,
+    providers: Providers,
     /// How sandboxes are pre-started; `None` for a process that runs one program.
     warming: Option<Warming>,
     builder: Builder,
@@ -70,7 +70,7 @@ impl Engine {
             defaults: defaults(&config),
             config,
             around,
-            provider: Arc::new(provider),
+            providers: Providers::only(Arc::new(provider)),
             warming: None,
             found: Mutex::default(),
             kept: Mutex::default(),
@@ -110,18 +110,26 @@ impl Engine {
         }
     }
 
-    /// Has the walls of sandboxes built by `asked`, or else as the configuration says.
+    /// Has the walls of sandboxes built by `asked` for every caller, or else as the configuration says.
     pub fn with_isolation(mut self, asked: Option<IsolationChoice>) -> Self {
-        let config = self.config.as_ref().ok();
-        let choice = asked.or(config.map(|config| config.isolation));
-        let settings = config.map(|config| config.container.clone());
-        self.provider = choose(
-            choice.unwrap_or_default(),
-            self.provider,
-            &settings.unwrap_or_default(),
-            self.warming.clone(),
-        );
+        let Ok(config) = &mut self.config else {
+            // Nothing is planned.
+            return self;
+        };
+        if let Some(asked) = asked {
+            config.isolation = Isolations::all(asked, config.isolation.choices.clone());
+        }
+        let (isolation, container) = (&config.isolation, &config.container);
+        let warming = self.warming.as_ref();
+        self.providers = self.providers.chosen(isolation, container, warming);
         self
+    }
+
+    /// A request of `caller`, to be isolated as it asks for or else as its caller is. Refused if the owner does not offer that.
+    pub fn isolated(&self, request: RunRequest, caller: &Caller) -> Result<RunRequest, Rejected> {
+        let isolation = &self.config()?.isolation;
+        let choice = isolation.of(caller, request.asked_isolation())?;
+        Ok(request.isolation(choice))
     }
 
     /// Keeps packages here, whatever the configuration says.
@@ -190,8 +198,14 @@ impl Engine {
         self.warming.as_ref().is_some_and(|it| it.size > 0)
     }
 
+    /// Who starts programs that ask for nobody else.
     pub fn provider(&self) -> &dyn Provider {
-        &*self.provider
+        self.providers.of(None)
+    }
+
+    /// Who starts the program of a plan, and all that is made for it.
+    pub fn provider_of(&self, plan: &RunPlan) -> &dyn Provider {
+        self.providers.of(plan.isolation)
     }
 
     /// Resolves a request from what is on this machine: starts no runtime, downloads nothing, draws no random number.
@@ -213,19 +227,20 @@ impl Engine {
 
     /// Starts what a plan's cell needs, if it is not there yet. Blocks.
     pub fn warm_up(&self, plan: &RunPlan) -> Result<(), StartError> {
-        Ok(self.provider.prepare(&plan.launch.view)?)
+        Ok(self.provider_of(plan).prepare(&plan.launch.view)?)
     }
 
     /// One plan for each language that is kept warm from the start and can run here. May
     /// wait for a runtime to say where it is.
-    pub fn warm_plans(&self) -> Vec<RunPlan> {
+    pub fn warm_plans(&self, caller: &Caller) -> Vec<RunPlan> {
         let listed = self.registry.list().into_iter();
         let is_ready =
             |definition: &&Definition| definition.warm.as_ref().is_some_and(|it| !it.fresh);
         let warm = listed.filter_map(|listed| listed.definition.ok().filter(is_ready));
         let plan = |definition: &Definition| {
             let request = RunRequest::new("0").ok()?.language(definition.id.as_str());
-            self.resolve(request, Effort::Ask).ok()
+            self.resolve(self.isolated(request, caller).ok()?, Effort::Ask)
+                .ok()
         };
         warm.filter_map(plan).collect()
     }
@@ -237,7 +252,8 @@ impl Engine {
         requirement: Requirement,
         caller: &Caller,
     ) -> Result<(), StartError> {
-        Ok(self.provider.prestart(&plan.launch, requirement, caller)?)
+        let provider = self.provider_of(plan);
+        Ok(provider.prestart(&plan.launch, requirement, caller)?)
     }
 
     /// Programs that import each of the modules which the owner wants sandboxes to wait with.
@@ -268,8 +284,8 @@ impl Engine {
         let surface = Surface::silent(requirement);
         let never = std::pin::pin!(std::future::pending());
         if let ControlFlow::Continue(furnished) = self.furnish(plan, &surface, never).await? {
-            self.provider
-                .prestart(&furnished.launch, requirement, caller)?;
+            let provider = self.provider_of(plan);
+            provider.prestart(&furnished.launch, requirement, caller)?;
         }
         Ok(())
     }
@@ -277,7 +293,7 @@ impl Engine {
     /// Leaves with the process: waits for what runs in cells, and leaves the rest to the kernel
     /// and the sweeper, which end and remove it when this process is gone.
     pub fn leave(self) {
-        self.provider.settle();
+        self.providers.settle();
         std::mem::forget(self);
     }
 

@@ -46,7 +46,7 @@ use self::wishes::Modules;
 pub use self::wishes::{BadWish, Found, Wishes};
 use crate::cell::{Provider, Requirement as Walls};
 use crate::language::{Definition, Ecosystem, LanguageId, Packages as How, Runtime, Surroundings};
-use crate::request::{FileSource, RunRequest};
+use crate::request::{FileSource, IsolationChoice, RunRequest};
 use crate::run::{Ended, OutputEvent, Stream};
 
 /// The packages of a program: what is wanted, for which runtime, and how that is installed. Nothing else of the program is here.
@@ -63,6 +63,8 @@ pub struct PackagePlan {
     pub offline: bool,
     /// Whether they are for a program of another language, which gets their commands.
     pub is_lent: bool,
+    /// Who builds the walls around its installer, if not who usually does.
+    pub isolation: Option<IsolationChoice>,
 }
 
 /// What a run had of packages.

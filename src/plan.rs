@@ -26,7 +26,9 @@ use crate::cell::{Launch, WantedChanges};
 use crate::egress::Egress;
 use crate::language::{By, Definition, Failure, LanguageId, Runtime, Session};
 use crate::packages::{PackagePlan, Wishes};
-use crate::request::{CellPath, InputFile, RequestError, RunRequest, Showing, overlap};
+use crate::request::{
+    CellPath, InputFile, IsolationChoice, RequestError, RunRequest, Showing, overlap,
+};
 use crate::upstream::ServerName;
 
 use additions::{Additions, is_mcp_module};
@@ -54,6 +56,8 @@ pub struct RunPlan {
     pub takes_packages: bool,
     /// The packages that it needs.
     pub packages: Option<Box<PackagePlan>>,
+    /// Who builds the walls of its sandbox, if not who usually does.
+    pub isolation: Option<IsolationChoice>,
     /// The hosts it may reach, if any.
     pub egress: Option<Egress>,
     /// The upstream servers whose tools it may call.
@@ -122,6 +126,7 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
     let usual = runtime.way.file.as_ref().unwrap_or(&definition.source.file);
     let path = source_path(&request, definition, usual, &name);
     let session = request.session().and(definition.session.clone());
+    let isolation = request.asked_isolation();
     let parts = request.into_parts();
     let source = InputFile::from_bytes(path.clone(), source_text(definition, &parts.code));
     let is_in_the_way = |file: &&InputFile| file.is_in_the_way_of(&source);
@@ -221,7 +226,7 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
     }
     .prestart(&launch, defaults);
     let launch = additions.add(launch.files(files));
-    let packages = packages.plan(definition, runtime, trees);
+    let packages = packages.plan(definition, runtime, trees, isolation);
     let (source, failure) = match &session {
         Some(session) => {
             let (name, shown) = session::call_file(session, &path, parts.call.number);
@@ -238,6 +243,7 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         build,
         takes_packages: definition.packages.is_some(),
         packages,
+        isolation,
         egress: inputs.egress,
         servers: upstream.names.into_iter().map(|it| it.alias).collect(),
         failure,

@@ -9,6 +9,7 @@ mod error;
 mod files;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
+mod isolation;
 mod limits;
 mod mount;
 mod network;
@@ -28,6 +29,7 @@ pub use cell_path::{BadCellPath, CellPath};
 pub use error::RequestError;
 use files::check_paths;
 pub use files::{FileSource, InputFile};
+pub use isolation::IsolationChoice;
 pub use limits::{
     AskedLimits, OwnerLimits, bytes, parse_count, parse_cpus, parse_duration, parse_size,
 };
@@ -57,6 +59,7 @@ pub struct RunRequest {
     fetches: bool,
     network: Network,
     servers: Option<Vec<String>>,
+    isolation: Option<IsolationChoice>,
     mounts: Vec<Mount>,
     wants_files: bool,
     showing: Showing,
@@ -111,6 +114,7 @@ impl RunRequest {
             fetches: false,
             network: Network::None,
             servers: None,
+            isolation: None,
             mounts: Vec::new(),
             wants_files: false,
             showing: Showing::Nothing,
@@ -247,6 +251,16 @@ impl RunRequest {
     pub fn servers(mut self, servers: Vec<String>) -> Self {
         self.servers = Some(servers);
         self
+    }
+
+    /// Who builds the walls of its sandbox, if the owner leaves that to callers.
+    pub fn isolation(mut self, choice: Option<IsolationChoice>) -> Self {
+        self.isolation = choice;
+        self
+    }
+
+    pub fn asked_isolation(&self) -> Option<IsolationChoice> {
+        self.isolation
     }
 
     /// Folders of the host for the program to see. Only ever from whoever owns them.

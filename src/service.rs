@@ -122,8 +122,9 @@ impl Service {
     }
 
     /// Resolves a request that is about to run: what it takes to plan it is found, and fetched where that is allowed. Blocks.
-    pub fn prepare(&self, request: RunRequest) -> Result<RunPlan, Rejected> {
-        self.engine().prepare(request)
+    pub fn prepare(&self, request: RunRequest, caller: &Caller) -> Result<RunPlan, Rejected> {
+        let engine = self.engine();
+        engine.prepare(engine.isolated(request, caller)?)
     }
 
     /// A client is there and may call soon: fills the warm pools, once and behind the caller,
@@ -135,8 +136,9 @@ impl Service {
         self.first_client.notify_one();
         let (this, caller) = (self.clone(), caller.clone());
         tokio::spawn(async move {
-            let planner = this.clone();
-            let plans = tokio::task::spawn_blocking(move || planner.engine().warm_plans()).await;
+            let (planner, whose) = (this.clone(), caller.clone());
+            let plans = move || planner.engine().warm_plans(&whose);
+            let plans = tokio::task::spawn_blocking(plans).await;
             for plan in plans.into_iter().flatten() {
                 // A run that finds no pre-started sandbox gets one of its own.
                 let _ = this
@@ -150,8 +152,9 @@ impl Service {
     /// Has sandboxes wait with the packages that the owner names, one after the other.
     async fn warm_packages(self: &Arc<Self>, caller: &Caller) {
         for request in self.engine().warm_imports() {
-            let planner = self.clone();
-            let plan = tokio::task::spawn_blocking(move || planner.prepare(request)).await;
+            let (planner, whose) = (self.clone(), caller.clone());
+            let plan = move || planner.prepare(request, &whose);
+            let plan = tokio::task::spawn_blocking(plan).await;
             let Ok(Ok(plan)) = plan else {
                 continue;
             };

@@ -1,5 +1,6 @@
 //! Which provider a program is started by.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -12,10 +13,54 @@ use super::{
     Start, Warming,
 };
 use crate::caller::Caller;
-use crate::config::{ContainerSettings, IsolationChoice};
+use crate::config::{ContainerSettings, Isolations};
+use crate::request::IsolationChoice;
+
+/// Who starts the programs of an engine: usually one provider, and others for those that ask for them.
+pub struct Providers {
+    usual: Arc<dyn Provider>,
+    others: HashMap<IsolationChoice, Arc<dyn Provider>>,
+}
+
+impl Providers {
+    pub fn only(usual: Arc<dyn Provider>) -> Self {
+        Self {
+            usual,
+            others: HashMap::new(),
+        }
+    }
+
+    /// Those that `choices` name, where the one that is there is the jail. None is started by this.
+    pub fn chosen(
+        self,
+        choices: &Isolations,
+        settings: &ContainerSettings,
+        warming: Option<&Warming>,
+    ) -> Self {
+        let own = self.usual;
+        let made = |choice| choose(choice, own.clone(), settings, warming.cloned());
+        let others = choices.others().map(|choice| (choice, made(choice)));
+        Self {
+            others: others.collect(),
+            usual: made(choices.usual),
+        }
+    }
+
+    /// Who starts a program that asks for `choice`, which the owner has allowed.
+    pub fn of(&self, choice: Option<IsolationChoice>) -> &dyn Provider {
+        let other = choice.and_then(|choice| self.others.get(&choice));
+        &**other.unwrap_or(&self.usual)
+    }
+
+    /// Waits until nothing runs any more in cells that were dropped. Blocks.
+    pub fn settle(&self) {
+        self.usual.settle();
+        self.others.values().for_each(|other| other.settle());
+    }
+}
 
 /// What the choice comes to, where `own` is the jail.
-pub fn choose(
+fn choose(
     choice: IsolationChoice,
     own: Arc<dyn Provider>,
     settings: &ContainerSettings,

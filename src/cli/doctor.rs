@@ -4,9 +4,9 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use super::{OUR_FAILURE, explain, single_thread, with_causes};
-use crate::config::IsolationChoice;
 use crate::doctor::{Group, Kept, Level, Report, State, examine, examine_engines, verify};
 use crate::hint::Surface;
+use crate::request::IsolationChoice;
 use crate::service::{Service, Settings};
 
 const EXIT_CODES: &str = "\

@@ -10,6 +10,7 @@ use super::{
     BAD_INPUT, OUR_FAILURE, explain, print_error, print_note, show_progress, single_thread,
     with_causes,
 };
+use crate::caller::Caller;
 use crate::engine::Rejected;
 use crate::hint::Surface;
 use crate::packages::{PackageError, Readied, Set, Store};
@@ -119,7 +120,8 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 fn add(service: &Service, names: &[String], language: &str) -> ExitCode {
     let plan = || -> Result<_, Rejected> {
         let request = RunRequest::new("0")?.language(language);
-        service.prepare(request.packages(AskedPackages::List(names.to_vec()))?)
+        let request = request.packages(AskedPackages::List(names.to_vec()))?;
+        service.prepare(request, &Caller::local())
     };
     let plan = match plan() {
         Ok(plan) => plan,

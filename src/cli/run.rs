@@ -170,7 +170,7 @@ fn prepare(service: &Service, arguments: &Arguments) -> Result<Prepared, Rejecte
         let facts = Facts::of(&request, (stdin, Vec::new()), &Caller::local());
         (keeping, facts.without_secrets(redactor))
     });
-    let mut plan = service.prepare(request)?;
+    let mut plan = service.prepare(request, &Caller::local())?;
     plan.notes.extend(notes);
     Ok(Prepared {
         plan,
@@ -224,7 +224,8 @@ pub fn once(
     request: RunRequest,
     stdin: Option<Stdin>,
 ) -> Result<RunOutput, ExitCode> {
-    let plan = service.prepare(request).map_err(|rejected| {
+    let plan = service.prepare(request, &Caller::local());
+    let plan = plan.map_err(|rejected| {
         explain(&with_causes(&rejected), rejected.hint(), HERE);
         BAD_INPUT
     })?;

@@ -1,5 +1,6 @@
 //! The file as it is written: tables and words, not checked yet, each with its position in the text.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -22,6 +23,8 @@ pub struct File {
     pub records: RecordsTable,
     pub warm: WarmTable,
     pub isolation: Option<Spanned<String>>,
+    pub isolation_of: BTreeMap<Spanned<String>, Spanned<String>>,
+    pub isolation_choices: Vec<Spanned<String>>,
     pub container: ContainerTable,
 }
 

@@ -1,39 +1,95 @@
 //! Who builds the walls of sandboxes: `isolation` and `[container]`.
 
-use super::error::Mistake;
-use super::file::ContainerTable;
+use std::collections::BTreeMap;
+
 use toml::Spanned;
 
-/// Who builds them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum IsolationChoice {
-    /// hotcell itself.
-    #[default]
-    Jail,
-    /// hotcell itself where it can, else a container engine.
-    Auto,
-    Podman,
-    Docker,
-    Gvisor,
+use super::error::Mistake;
+use super::file::ContainerTable;
+use crate::caller::Caller;
+use crate::request::IsolationChoice;
+
+/// Reads the name of one.
+pub(super) fn choice(word: &Spanned<String>) -> Result<IsolationChoice, Mistake> {
+    let one_of = || format!("it is not one of: {}", IsolationChoice::WORDS.join(", "));
+    IsolationChoice::parse(word.get_ref()).ok_or_else(|| Mistake::at(word, one_of()))
 }
 
-impl IsolationChoice {
-    pub const WORDS: [&'static str; 5] = ["auto", "jail", "podman", "docker", "gvisor"];
+/// Who builds the walls of whose sandboxes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Isolations {
+    /// For callers that are not named here.
+    pub usual: IsolationChoice,
+    callers: Vec<(&'static str, IsolationChoice)>,
+    /// What a call may ask for besides.
+    pub choices: Vec<IsolationChoice>,
+}
 
-    pub fn parse(word: &str) -> Option<Self> {
-        Some(match word {
-            "auto" => Self::Auto,
-            "jail" => Self::Jail,
-            "podman" => Self::Podman,
-            "docker" => Self::Docker,
-            "gvisor" => Self::Gvisor,
-            _ => return None,
+/// A call asks for walls that the owner does not offer.
+#[derive(Debug, thiserror::Error)]
+#[error("the owner of this server offers no isolation `{}`", .0.word())]
+pub struct NotOffered(pub IsolationChoice);
+
+impl NotOffered {
+    pub fn hint(&self) -> String {
+        let word = self.0.word();
+        format!(
+            "Leave `isolation` out; the owner can offer it by `isolation_choices = [\"{word}\"]` in config.toml."
+        )
+    }
+}
+
+impl Isolations {
+    /// One for every caller, and what a call may ask for besides.
+    pub fn all(usual: IsolationChoice, choices: Vec<IsolationChoice>) -> Self {
+        Self {
+            usual,
+            callers: Vec::new(),
+            choices,
+        }
+    }
+
+    pub(super) fn check(
+        usual: Option<Spanned<String>>,
+        callers: BTreeMap<Spanned<String>, Spanned<String>>,
+        choices: Vec<Spanned<String>>,
+    ) -> Result<Self, Mistake> {
+        let mut of_callers = Vec::new();
+        for (name, word) in &callers {
+            let mut known = Caller::NAMES.into_iter();
+            let known = known.find(|it| it == name.get_ref());
+            let one_of = || format!("it is not one of: {}", Caller::NAMES.join(", "));
+            let name = known.ok_or_else(|| Mistake::at(name, one_of()))?;
+            of_callers.push((name, choice(word)?));
+        }
+        Ok(Self {
+            usual: usual.as_ref().map(choice).transpose()?.unwrap_or_default(),
+            callers: of_callers,
+            choices: choices.iter().map(choice).collect::<Result<_, _>>()?,
         })
     }
 
-    pub(super) fn check(word: &Spanned<String>) -> Result<Self, Mistake> {
-        let one_of = || format!("it is not one of: {}", Self::WORDS.join(", "));
-        Self::parse(word.get_ref()).ok_or_else(|| Mistake::at(word, one_of()))
+    /// What a call of `caller` gets that asks for `asked`; `None` if that is the usual.
+    pub fn of(
+        &self,
+        caller: &Caller,
+        asked: Option<IsolationChoice>,
+    ) -> Result<Option<IsolationChoice>, NotOffered> {
+        let mut callers = self.callers.iter();
+        let own = callers.find(|(name, _)| *name == caller.name());
+        let own = own.map(|(_, choice)| *choice);
+        match asked {
+            None => Ok(own),
+            Some(asked) if asked == own.unwrap_or(self.usual) => Ok(own),
+            Some(asked) if self.choices.contains(&asked) => Ok(Some(asked)),
+            Some(asked) => Err(NotOffered(asked)),
+        }
+    }
+
+    /// All but the usual that a program may get.
+    pub fn others(&self) -> impl Iterator<Item = IsolationChoice> {
+        let callers = self.callers.iter().map(|(_, choice)| *choice);
+        callers.chain(self.choices.iter().copied())
     }
 }
 

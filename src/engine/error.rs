@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::cell::CellError;
-use crate::config::{BeyondCeiling, ConfigError};
+use crate::config::{BeyondCeiling, ConfigError, NotOffered};
 use crate::error_kind::ErrorKind;
 use crate::hint::Hint;
 use crate::language::{LanguageError, MissingRuntime, UnsupportedPlatform};
@@ -64,6 +64,8 @@ pub enum Rejected {
     #[error(transparent)]
     Network(#[from] BeyondCeiling),
     #[error(transparent)]
+    Isolation(#[from] NotOffered),
+    #[error(transparent)]
     Server(#[from] UnknownServer),
     #[error(transparent)]
     Config(Arc<ConfigError>),
@@ -79,7 +81,7 @@ impl Rejected {
             Self::Language(_) => ErrorKind::UnknownLanguage,
             Self::Runtime(_) | Self::Fetch(_) => ErrorKind::MissingRuntime,
             Self::Platform(_) => ErrorKind::UnsupportedPlatform,
-            Self::Network(_) => ErrorKind::Denied,
+            Self::Network(_) | Self::Isolation(_) => ErrorKind::Denied,
             Self::Server(_) => ErrorKind::UnknownServer,
             Self::Config(_) => ErrorKind::Config,
         }
@@ -97,6 +99,7 @@ impl Rejected {
                 "Write packages as in `requests>=2`, by their names in the registry.".to_owned(),
             ),
             Self::Network(beyond) => Some(beyond.hint()),
+            Self::Isolation(refused) => Some(refused.hint()),
             Self::Server(unknown) => Some(unknown.hint()),
             Self::Config(error) => Some(error.hint()),
         };

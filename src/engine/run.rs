@@ -134,7 +134,7 @@ impl Engine {
             None => (launch, None),
             Some(build) => {
                 let cells = Cells {
-                    provider: &*self.provider,
+                    provider: self.provider_of(plan),
                     requirement: surface.requirement,
                 };
                 let built = self.builder.build(&build, cells, cancelled.as_mut());
@@ -168,7 +168,7 @@ impl Engine {
         if let Some(ledger) = &ledger {
             ledger.ask_of(surface.asking.clone());
         }
-        let mut ended = run::run(&*self.provider, &launch, surface, cancelled).await?;
+        let mut ended = run::run(self.provider_of(plan), &launch, surface, cancelled).await?;
         tracing::debug!(how = ?ended.outcome, took = ?ended.duration, "run ended");
         let shown = Shown::read(ended.shown.take());
         Ok(RunResult {
@@ -212,7 +212,7 @@ impl Engine {
         cancelled: Pin<&mut C>,
     ) -> Result<Readied, StartError> {
         let context = InstallerContext {
-            provider: &*self.provider,
+            provider: self.providers.of(packages.isolation),
             requirement,
             events,
             around: &self.around,

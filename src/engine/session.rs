@@ -83,6 +83,7 @@ impl Engine {
         };
         if !session.is_empty() {
             session.language = Some(plan.language.clone());
+            session.isolation = plan.isolation;
             *live = Some(session);
         }
         ran
@@ -244,7 +245,7 @@ impl Engine {
         let launch = plan.worker_launch(furnished.launch.clone().into_owned());
         let connected = self.connect(plan, Cow::Owned(launch))?;
         let launch = connected.launch;
-        let provider = &*self.provider;
+        let provider = self.provider_of(plan);
         let session =
             Session::start(provider, &launch, surface.requirement, &surface.caller).await?;
         let packages = furnished.packages.iter();

@@ -103,6 +103,14 @@ impl Tool for RunTool {
             let text = text.replace("no files of the host", "no other files of the host");
             listing["description"] = format!("{text} {folders}").into();
         }
+        let choices = service.config().map(|config| &config.isolation.choices);
+        if let Some(choices) = choices.filter(|it| !it.is_empty()) {
+            let words: Vec<&str> = choices.iter().map(|it| it.word()).collect();
+            listing["inputSchema"]["properties"]["isolation"] = json!({
+                "enum": words,
+                "description": "Another sandbox than the usual",
+            });
+        }
         if let Some(tools) = upstream_tools(service, SEARCH) {
             let text = listing["description"].as_str().unwrap_or_default();
             listing["description"] = format!("{text}\n{tools}").into();

@@ -10,7 +10,7 @@ use super::{Build, PackageInputs, RunPlan, build, runtime_trees};
 use crate::cell::{Ahead, Launch};
 use crate::language::{Definition, Packages, Runtime};
 use crate::packages::{IN_CELL, PackagePlan, Set, leading_imports};
-use crate::request::{FileSource, InputFile};
+use crate::request::{FileSource, InputFile, IsolationChoice};
 
 impl PackageInputs {
     /// How the packages are installed, if there are any: those of the program's own language, or of the one that lends them.
@@ -20,6 +20,7 @@ impl PackageInputs {
         definition: &Definition,
         runtime: &Runtime,
         trees: Vec<Tree>,
+        isolation: Option<IsolationChoice>,
     ) -> Option<Box<PackagePlan>> {
         let is_lent = self.lender.is_some();
         let (of, with, trees) = match &self.lender {
@@ -35,6 +36,7 @@ impl PackageInputs {
             env: base_environment(with),
             offline: self.offline,
             is_lent,
+            isolation,
         }))
     }
 }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AskedLimits, AskedPackages, CellPath, FileSource, InputFile, Network, RequestError, RunRequest,
-    SessionName, Showing, check_mount,
+    AskedLimits, AskedPackages, CellPath, FileSource, InputFile, IsolationChoice, Network,
+    RequestError, RunRequest, SessionName, Showing, check_mount,
 };
 use jail::{Access, Mount};
 
@@ -38,6 +38,8 @@ pub struct Outline {
     pub network: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub servers: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<IsolationChoice>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     #[serde(default)]
@@ -81,6 +83,7 @@ impl Outline {
             offline: request.offline,
             network: request.network.to_string(),
             servers: request.servers.clone(),
+            isolation: request.isolation,
             session: request.session.as_ref().map(ToString::to_string),
             showing: request.showing,
         }
@@ -103,6 +106,7 @@ impl Outline {
             .mounts(mounts.collect::<Result<Vec<_>, _>>()?)?
             .network(Network::parse(&self.network)?)
             .showing(self.showing)
+            .isolation(self.isolation)
             .wants_files(true);
         if let Some(language) = &self.language {
             request = request.language(language);

@@ -178,7 +178,7 @@ impl Service {
         caller: &Caller,
         recording: &mut Recording,
     ) -> Ran<O::Heard> {
-        let plan = match self.prepare_aside(request).await {
+        let plan = match self.prepare_aside(request, caller).await {
             Ok(plan) => plan,
             Err(rejected) => {
                 let message = rejected.to_string();
@@ -217,7 +217,7 @@ impl Service {
         if let Some(recorder) = recorder {
             candidates = recorder.finish(&result, self.settings.budget);
             result.shown.add_saved(&result.changes);
-            let provider = self.engine().provider();
+            let provider = self.engine().provider_of(plan);
             display::draw(&mut result.shown, provider, self.settings.requirement).await;
         }
         let mut contents = result.changes.take_contents();
@@ -311,13 +311,14 @@ impl Service {
     pub(super) async fn prepare_aside(
         self: &Arc<Self>,
         request: RunRequest,
+        caller: &Caller,
     ) -> Result<RunPlan, Rejected> {
         let is_short = request.code().len() < LONG_CODE;
         if is_short && self.engine.get().is_some_and(|it| it.has_at_hand(&request)) {
-            return self.prepare(request);
+            return self.prepare(request, caller);
         }
-        let this = self.clone();
-        let planned = tokio::task::spawn_blocking(move || this.prepare(request)).await;
+        let (this, caller) = (self.clone(), caller.clone());
+        let planned = tokio::task::spawn_blocking(move || this.prepare(request, &caller)).await;
         match planned {
             Ok(planned) => planned,
             Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),

@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 use super::queue::QueueSize;
 use super::sessions::SessionBounds;
 use crate::cell::Requirement;
-use crate::config::{Config, ConfigError, IsolationChoice};
+use crate::config::{Config, ConfigError};
 use crate::engine::{Engine, Trust};
 use crate::language::{Surroundings, Tiers};
 use crate::records::Keeping;
-use crate::request::Network;
+use crate::request::{IsolationChoice, Network};
 use crate::store::Retention;
 use crate::upstream::{Called, Functions, Tool};
 

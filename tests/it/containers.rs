@@ -1,5 +1,6 @@
 //! Sandboxes in containers of a real Podman: what runs in them, what holds it, what is left of them, and what is said where there are none.
 
+mod choice;
 mod gvisor;
 
 use std::fs;

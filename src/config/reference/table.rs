@@ -97,6 +97,20 @@ pub const SETTINGS: &[Setting] = &[
         "who builds the walls of sandboxes: \"jail\", \"podman\", \"docker\", \"gvisor\" or \"auto\"",
     ),
     setting(
+        "isolation_of",
+        Kind::Map,
+        "{}",
+        "{ token = \"gvisor\" }",
+        "the same for some callers: \"local\" (this machine's shell and stdio), \"token\" (HTTP with the token), \"anonymous\" (HTTP without)",
+    ),
+    setting(
+        "isolation_choices",
+        Kind::List,
+        "[]",
+        "[\"gvisor\"]",
+        "what a call of `run` over MCP may choose besides, by its parameter `isolation`",
+    ),
+    setting(
         "warm.packages",
         Kind::List,
         "[]",

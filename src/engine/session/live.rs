@@ -13,7 +13,7 @@ use crate::engine::run::Furnished;
 use crate::language::LanguageId;
 use crate::packages::Wishes;
 use crate::plan::RunPlan;
-use crate::request::{AskedLimits, InputFile, Network};
+use crate::request::{AskedLimits, InputFile, IsolationChoice, Network};
 use crate::run::{Branch, Hold, Noted};
 use crate::upstream::{Calls, Ledger};
 
@@ -24,6 +24,8 @@ pub struct LiveSession {
     pub(super) kept: Vec<Kept>,
     /// Of the last call.
     pub language: Option<LanguageId>,
+    /// Who built the walls of its sandboxes, if not who usually does.
+    pub isolation: Option<IsolationChoice>,
     pub(super) files: Option<Files>,
     pub(super) calls: u64,
     /// Of the newest call of it and of all sessions that were forked off it: their files are in one folder.

@@ -11,8 +11,8 @@ use serde_json::Value;
 use crate::hint::Surface;
 use crate::mcp::objects::Arguments;
 use crate::request::{
-    AskedLimits, AskedPackages, CellPath, FileSource, InputFile, Network, RequestError, RunRequest,
-    SessionName, parse_count, parse_cpus, parse_duration, parse_size,
+    AskedLimits, AskedPackages, CellPath, FileSource, InputFile, IsolationChoice, Network,
+    RequestError, RunRequest, SessionName, parse_count, parse_cpus, parse_duration, parse_size,
 };
 use crate::run::Stdin;
 use crate::spool::Spooled;
@@ -32,7 +32,7 @@ pub struct BadArguments {
     pub hint: Option<String>,
 }
 
-const KNOWN: [&str; 14] = [
+const KNOWN: [&str; 15] = [
     "code",
     "language",
     "args",
@@ -47,6 +47,7 @@ const KNOWN: [&str; 14] = [
     "processes",
     "background",
     "session",
+    "isolation",
 ];
 
 impl Params {
@@ -88,6 +89,12 @@ impl Params {
         request = request.network(network(take("network"))?);
         if let Some(servers) = take("servers") {
             request = request.servers(words("servers", Some(servers))?);
+        }
+        if let Some(word) = text("isolation", take("isolation"))? {
+            let choice = IsolationChoice::parse(&word);
+            let one_of = || format!("one of {}", IsolationChoice::WORDS.join(", "));
+            request =
+                request.isolation(Some(choice.ok_or_else(|| must_be("isolation", &one_of()))?));
         }
         if let Some(name) = text("session", take("session"))? {
             request = request.in_session(SessionName::parse(&name).map_err(bad)?);

@@ -71,8 +71,12 @@ impl Service {
         };
         let servers = request.asked_servers().map(<[String]>::to_vec);
         let limits = *request.asked_limits();
-        let (request, number) = held.as_call(request);
-        let plan = match self.prepare_aside(request).await {
+        let isolation = request.asked_isolation();
+        let (mut request, number) = held.as_call(request);
+        if let (None, Some(live)) = (isolation, &held.state.live) {
+            request = request.isolation(live.isolation);
+        }
+        let plan = match self.prepare_aside(request, &context.caller).await {
             Ok(plan) => plan,
             Err(rejected) => {
                 let message = rejected.to_string();
@@ -83,6 +87,12 @@ impl Service {
         if live.is_some_and(|live| live.lacks(&plan, servers.as_deref())) {
             let message = format!(
                 "the session `{name}` cannot get other servers: what it may reach was decided by its first call"
+            );
+            return refuse(&message, "Use another session for it.");
+        }
+        if live.is_some_and(|live| live.isolation != plan.isolation) {
+            let message = format!(
+                "the session `{name}` cannot be isolated otherwise: its first call decided that"
             );
             return refuse(&message, "Use another session for it.");
         }
