@@ -52,7 +52,7 @@ pub use approval::Waiting;
 pub use change::Change;
 pub use code_execution_mode::{
     Capabilities, CodeExecutionMode, NAME as CODE_EXECUTION_MODE,
-    Settings as CodeExecutionModeSettings,
+    Settings as CodeExecutionModeSettings, container_engine,
 };
 pub use code_runner::{CodeRunner, NAME as CODE_RUNNER, PORT as CODE_RUNNER_PORT};
 pub use code_runner_mcp::{

@@ -23,7 +23,7 @@ use crate::service::{Ran, Service};
 use crate::upstream::UpstreamServer;
 
 use payload::Payload;
-pub use settings::Settings;
+pub use settings::{Settings, container_engine};
 
 /// The server's name in that mode.
 pub const NAME: &str = "mcp-server-code-execution-mode";

@@ -10,7 +10,8 @@ use crate::config::Config;
 use crate::engine::Trust;
 use crate::language::Tiers;
 use crate::request::{
-    Network, RequestError, parse_count, parse_duration, parse_size, parse_workspace,
+    IsolationChoice, Network, RequestError, parse_count, parse_duration, parse_size,
+    parse_workspace,
 };
 use crate::service::Settings;
 
@@ -113,7 +114,10 @@ impl Arguments {
     pub fn settings(&self, tiers: Tiers) -> Result<Settings, RequestError> {
         let mut settings = Settings {
             requirement: self.requirement.read(),
-            isolation: self.requirement.isolation(),
+            isolation: self
+                .requirement
+                .isolation()
+                .or(self.container().map(|it| it.0)),
             trust: self.trust(),
             packages: self.compat.iter().find_map(|it| it.packages()),
             tiers,
@@ -154,9 +158,16 @@ impl Arguments {
         if self.discover {
             config.discover = Some(true);
         }
+        if let Some((_, Some(image))) = self.container() {
+            config.container.image = Some(image);
+        }
         config.replaces_bridge = self.compat.contains(&Compat::CodeExecutionMode);
         let workspace = self.workspace.as_deref().map(parse_workspace);
         config.for_server(self.limits.read()?, workspace.transpose()?)
+    }
+
+    fn container(&self) -> Option<(IsolationChoice, Option<String>)> {
+        self.compat.iter().find_map(|it| it.container())
     }
 
     fn trust(&self) -> Trust {

@@ -8,8 +8,11 @@ use clap::ValueEnum;
 
 use super::Arguments;
 use crate::cli::print_note;
-use crate::mcp::{CODE_RUNNER_PORT, CodeExecutionModeSettings, CodeRunnerMcpSettings, Identity};
-use crate::request::RequestError;
+use crate::config::is_image_name;
+use crate::mcp::{
+    CODE_RUNNER_PORT, CodeExecutionModeSettings, CodeRunnerMcpSettings, Identity, container_engine,
+};
+use crate::request::{IsolationChoice, RequestError};
 
 /// A server that ours can replace without a change to its clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
@@ -57,6 +60,19 @@ impl Compat {
             Self::CodeRunnerMcp => {
                 let folder = std::env::var_os("PYODIDE_PACKAGE_CACHE_DIR").map(PathBuf::from);
                 folder.filter(|folder| folder.is_absolute())
+            }
+        }
+    }
+
+    /// The container engine that server was configured to use, and its image.
+    pub fn container(self) -> Option<(IsolationChoice, Option<String>)> {
+        match self {
+            Self::CodeRunner | Self::CodeRunnerMcp => None,
+            Self::CodeExecutionMode => {
+                let variable = |name| std::env::var(name).ok();
+                let engine = container_engine(&variable("MCP_BRIDGE_RUNTIME")?)?;
+                let image = variable("MCP_BRIDGE_IMAGE").filter(|it| is_image_name(it));
+                Some((engine, image))
             }
         }
     }

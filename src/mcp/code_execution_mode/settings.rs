@@ -1,10 +1,11 @@
 //! The variables of mcp-server-code-execution-mode, as settings of ours.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::request::{parse_count, parse_cpus, parse_duration, parse_size};
+use crate::request::{IsolationChoice, parse_count, parse_cpus, parse_duration, parse_size};
 
 /// What the server's owner has set.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +17,15 @@ pub struct Settings {
     pub limits: Map<String, Value>,
     /// What its owner should know.
     pub notes: Vec<String>,
+}
+
+/// The container engine that `MCP_BRIDGE_RUNTIME` names, by its name or its path.
+pub fn container_engine(named: &str) -> Option<IsolationChoice> {
+    match Path::new(named.trim()).file_name()?.to_str()? {
+        "podman" => Some(IsolationChoice::Podman),
+        "docker" => Some(IsolationChoice::Docker),
+        _ => None,
+    }
 }
 
 /// Variables that are read, here or where servers are looked for.
@@ -30,10 +40,10 @@ const KNOWN: [&str; 9] = [
     "MCP_BRIDGE_STATE_DIR",
     "MCP_BRIDGE_TIMEOUT",
 ];
-/// Variables that are about containers, of which there are none.
-const CONTAINERS: [&str; 4] = [
-    "MCP_BRIDGE_IMAGE",
-    "MCP_BRIDGE_RUNTIME",
+/// Variables that only an engine needs.
+const CONTAINERS: [&str; 2] = ["MCP_BRIDGE_IMAGE", "MCP_BRIDGE_RUNTIME"];
+/// What hotcell's containers have no use for: each has a user of its own, and none waits in a machine.
+const USELESS: [&str; 2] = [
     "MCP_BRIDGE_CONTAINER_USER",
     "MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT",
 ];
@@ -47,10 +57,15 @@ impl Settings {
         };
         let set = variables.keys().map(String::as_str);
         let set = set.filter(|name| name.starts_with("MCP_BRIDGE_") && variable(name).is_some());
+        let engine = variable("MCP_BRIDGE_RUNTIME").and_then(|it| container_engine(&it));
         let note = |name: &str| match name {
             name if KNOWN.contains(&name) => None,
+            name if CONTAINERS.contains(&name) && engine.is_some() => None,
             name if CONTAINERS.contains(&name) => Some(format!(
-                "{name} has no effect: programs run in hotcell's own sandbox"
+                "{name} has no effect: MCP_BRIDGE_RUNTIME names neither podman nor docker"
+            )),
+            name if USELESS.contains(&name) => Some(format!(
+                "{name} has no effect: every program has a user of its own, and nothing waits in a machine"
             )),
             name => Some(format!(
                 "{} is not known and has no effect",
@@ -141,7 +156,7 @@ mod tests {
         assert_eq!(settings.limits["memory"], "1g");
         assert_eq!(settings.limits["processes"], 128);
         assert_eq!(settings.limits["cpus"], 1.5);
-        assert_eq!(settings.notes.len(), 2, "{:?}", settings.notes);
+        assert_eq!(settings.notes.len(), 1, "{:?}", settings.notes);
         assert_eq!(read(&[("MCP_BRIDGE_TIMEOUT", "900")]).seconds, 120);
     }
 
@@ -159,11 +174,23 @@ mod tests {
         ])
         .notes;
         let expected = [
-            "MCP_BRIDGE_IMAGE has no effect: programs run in hotcell's own sandbox",
+            "MCP_BRIDGE_IMAGE has no effect: MCP_BRIDGE_RUNTIME names neither podman nor docker",
             "MCP_BRIDGE_STATEDIR is not known and has no effect",
             "MCP_BRIDGE_STATE_DIR has no effect: it is not an absolute path",
             "MCP_BRIDGE_OUTPUT_MODE: `compact` or `toon` was expected",
         ];
         assert_eq!(notes, expected);
+    }
+
+    #[test]
+    fn an_engine_is_named_by_its_name_or_its_path() {
+        for (named, engine) in [
+            ("podman", Some(IsolationChoice::Podman)),
+            ("/usr/bin/docker", Some(IsolationChoice::Docker)),
+            ("nerdctl", None),
+            ("/", None),
+        ] {
+            assert_eq!(container_engine(named), engine, "{named}");
+        }
     }
 }

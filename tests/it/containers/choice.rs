@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::podman;
+use super::{PATIENCE, containers_of, none_is_left, podman};
 use crate::mcp::client::Client;
 use crate::raw::record;
-use crate::support::Hotcell;
+use crate::support::{Hotcell, eventually};
 
 fn serve(hotcell: &Hotcell, config: &str) -> Client {
     hotcell.write("home/.config/hotcell/config.toml", config);
@@ -111,4 +111,23 @@ fn a_session_stays_behind_the_walls_of_its_first_call() {
     assert_eq!(refused["status"], "rejected", "{refused}");
     let message = refused["error"]["message"].as_str().unwrap();
     assert!(message.contains("its first call decided"), "{message}");
+}
+
+#[test]
+fn p26_the_variables_of_code_execution_mode_choose_an_engine() {
+    let Some(hotcell) = podman() else { return };
+    let mut command = hotcell.command();
+    command
+        .args(["serve", "--as", "code-execution-mode", "--pool", "0"])
+        .env("MCP_BRIDGE_RUNTIME", "/usr/bin/podman");
+    let mut client = Client::of(command);
+    client.begin();
+    let code = "import time\nprint('in it', flush=True)\ntime.sleep(600)";
+    let call = json!({ "name": "run_python", "arguments": { "code": code } });
+    client.post("tools/call", call);
+    // Seen from outside, while its program runs.
+    let pid = client.child.id();
+    assert!(eventually(PATIENCE, || !containers_of(pid).is_empty()));
+    drop(client);
+    none_is_left(pid);
 }
