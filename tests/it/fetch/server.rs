@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 #[derive(Default)]
 pub struct State {
@@ -13,6 +14,8 @@ pub struct State {
     pub cut: Option<usize>,
     /// The line stays open there instead.
     pub stalls: bool,
+    /// Files whose names end so are sent once this is empty again.
+    pub held: String,
     /// Whether a client may go on in the middle.
     pub ranges: bool,
     /// What was asked for: the path, and the range if there was one.
@@ -74,9 +77,17 @@ fn answer(stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
         }
         range = line.strip_prefix("range: ").map(str::to_owned).or(range);
     }
+    let is_held = |state: &State| !state.held.is_empty() && path.ends_with(&state.held);
+    state
+        .lock()
+        .expect("no thread panics with it")
+        .asked
+        .push((asked, range.clone()));
+    while is_held(&state.lock().expect("no thread panics with it")) {
+        thread::sleep(Duration::from_millis(5));
+    }
     let (file, cut, ranges) = {
-        let mut state = state.lock().expect("no thread panics with it");
-        state.asked.push((asked, range.clone()));
+        let state = state.lock().expect("no thread panics with it");
         (state.files.get(&path).cloned(), state.cut, state.ranges)
     };
     let mut stream = stream;

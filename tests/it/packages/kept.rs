@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::registry::{Registry, bomb_wheel, packed_wheel, shorten_directory, tarball, wheel};
-use super::{OLD, PROGRAM, command, installer, json, tiny};
-use crate::support::{Hotcell, PATH, Running, anyone, has};
+use super::{OLD, PROGRAM, command, installer, tiny};
+use crate::mcp::client::Client;
+use crate::support::{Hotcell, PATH, PATIENCE, Running, anyone, eventually, has};
 
 fn ready() -> Option<Hotcell> {
     anyone().filter(|_| has("python3") && installer().is_some())
@@ -30,7 +32,7 @@ fn a_tree_that_is_not_what_was_stored_is_installed_again() {
     let registry = Registry::start();
     registry.add("tinything", "1.0", OLD, &tiny("1.0"));
     let run = || {
-        let record = json(&hotcell, &registry, &["-c", PROGRAM]);
+        let record = super::json(&hotcell, &registry, &["-c", PROGRAM]);
         assert_eq!(record["stdout"], "1.0\n", "{record}");
         record["packages"]["cached"].as_bool().expect("a fact")
     };
@@ -57,7 +59,7 @@ fn packages_that_unpack_to_far_more_than_they_are_are_refused() {
     let bomb = bomb_wheel("tinything", "1.0", 3 << 30);
     assert!(bomb.len() < 4 << 20, "it is small as a file");
     registry.add("tinything", "1.0", OLD, &bomb);
-    let record = json(&hotcell, &registry, &["-c", PROGRAM]);
+    let record = super::json(&hotcell, &registry, &["-c", PROGRAM]);
     assert_eq!(record["error"]["kind"], "package_install", "{record}");
     let message = record["error"]["message"].as_str().expect("words");
     // Whoever names the file has read its directory, and has passed nothing of it on.
@@ -72,7 +74,7 @@ fn packages_that_unpack_to_far_more_than_they_are_are_refused() {
     assert!(liar.len() < 1 << 20, "it is small as a file");
     shorten_directory(&mut liar, 200 << 20);
     registry.add("otherthing", "1.0", OLD, &liar);
-    let record = json(&hotcell, &registry, &["-c", "import otherthing"]);
+    let record = super::json(&hotcell, &registry, &["-c", "import otherthing"]);
     assert_eq!(record["status"], "failed", "{record}");
     let message = record["error"]["message"].as_str().expect("words");
     assert!(
@@ -96,7 +98,7 @@ fn packages_that_unpack_to_far_more_than_they_are_are_refused() {
     let plain = wheel("plainthing", "1.0", &[("plainthing.py", &noise)], &[]);
     registry.add("plainthing", "1.0", OLD, &plain);
     let code = "import plainthing; print(plainthing.VERSION)";
-    let record = json(&hotcell, &registry, &["-c", code]);
+    let record = super::json(&hotcell, &registry, &["-c", code]);
     assert_eq!(record["stdout"], "large\n", "{record}");
 }
 
@@ -155,7 +157,7 @@ fn a_set_that_an_install_script_exchanged_is_nobody_else_s() {
     // The genuine lock, from a store of its own.
     let genuine = {
         let Some(other) = anyone() else { return };
-        let record = json(&other, &registry, &["-c", PROGRAM]);
+        let record = super::json(&other, &registry, &["-c", PROGRAM]);
         let lock = record["packages"]["lock"].as_str().expect("a lock");
         hotcell.write("home/lock.txt", lock)
     };
@@ -227,6 +229,50 @@ fn an_installer_in_a_folder_of_many_things_is_used_and_a_missing_one_says_why() 
         "import os; print(os.path.exists({:?}))",
         secret.to_str().expect("text")
     );
-    let seen = json(&hotcell, &registry, &["-c", &code]);
+    let seen = super::json(&hotcell, &registry, &["-c", &code]);
     assert_eq!(seen["stdout"], "False\n", "{seen}");
+}
+
+#[test]
+fn two_installers_work_at_a_time_and_the_others_wait_for_their_turn() {
+    let Some(hotcell) = ready() else { return };
+    let registry = Registry::start();
+    let names = ["firstthing", "secondthing", "thirdthing", "fourththing"];
+    for name in names {
+        let file = format!("{name}/__init__.py");
+        let files = [(file.as_str(), "VALUE = 7\n")];
+        registry.add(name, "1.0", OLD, &wheel(name, "1.0", &files, &[]));
+    }
+    registry.server.with(|state| state.held = ".whl".to_owned());
+    let mut command = command(&hotcell, &registry, installer());
+    command.args(["serve", "--max-runs", "8"]);
+    let mut client = Client::of(command);
+    client.begin();
+    let ask = |name: &&str| json!({ "name": "run", "arguments": { "language": "python", "code": format!("import {name}; print({name}.VALUE)") } });
+    let asked: Vec<u64> = names
+        .iter()
+        .map(|name| client.post("tools/call", ask(name)))
+        .collect();
+    // Whose files are asked for: one installer each.
+    let at_work = || {
+        let asked = registry.server.with(|state| state.asked.clone());
+        let is_asked = |name: &&&str| {
+            let mut paths = asked.iter().map(|(path, _)| path);
+            paths.any(|path| path.contains(**name) && path.ends_with(".whl"))
+        };
+        names.iter().filter(is_asked).count()
+    };
+    assert!(eventually(PATIENCE, || at_work() == 2), "{}", at_work());
+    assert!(
+        !eventually(Duration::from_secs(2), || at_work() > 2),
+        "{}",
+        at_work()
+    );
+    registry.server.with(|state| state.held.clear());
+    for id in asked {
+        let facts = crate::raw::record(&client.answer(id)["result"]);
+        assert_eq!(facts["stdout"], "7\n", "{facts}");
+    }
+    // Control: all four were installed after all.
+    assert_eq!(at_work(), 4);
 }
