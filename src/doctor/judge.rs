@@ -80,6 +80,7 @@ fn inside(said: &[Fact], outside: &Outside, isolation: &Isolation) -> Vec<Check>
         ("locks", "no lock of the host or of another sandbox is felt on anything it sees", "private inodes", quotas::locks(said, outside, isolation)),
         ("/usr", "cannot be written", "private root", refused(said, Deed::WriteUsr, &[Errno::ROFS, Errno::ACCESS])),
         ("inotify", "another sandbox that uses up its own instances and watches leaves it the same", bounds_inotify, quotas::inotify(said, outside)),
+        ("pipes", "another sandbox that uses up what a user may have of pipes leaves it the same, or the report says so", "private quotas", quotas::pipes(said, outside, isolation)),
         ("uid", "what the kernel counts for a user is counted for it alone, or the report says so", "private quotas", quotas::uid(outside, isolation)),
     ];
     if let Some(was_reached) = outside.was_reached {

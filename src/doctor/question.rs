@@ -77,6 +77,8 @@ pub enum Fact {
 pub enum Quota {
     InotifyInstances,
     InotifyWatches,
+    /// MiB of pipes, which the kernel counts by user alone.
+    Pipes,
     OpenFiles,
     /// MiB.
     Workspace,

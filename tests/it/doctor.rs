@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use place::{Place, Report, Who, skip};
 
 /// What a program in a sandbox is and can do, and what ends it: the same on every host.
-const ALWAYS: [&str; 22] = [
+const ALWAYS: [&str; 23] = [
     "user",
     "capabilities",
     "no new privileges",
@@ -34,6 +34,7 @@ const ALWAYS: [&str; 22] = [
     "locks",
     "/usr",
     "inotify",
+    "pipes",
     "uid",
     "memory limit",
     "process limit",

@@ -49,6 +49,18 @@ pub fn inotify(said: &[Fact], outside: &Outside) -> Kept {
     })
 }
 
+/// The neighbour has all that a user may have of pipes, and we were not refused ours, where the report says so.
+pub fn pipes(said: &[Fact], outside: &Outside, isolation: &Isolation) -> Kept {
+    if is_missing("private quotas", isolation) || isolation.provider != "jail" {
+        return Ok(());
+    }
+    let (taken, _) = took(&outside.neighbour, Quota::Pipes)?;
+    let (count, errno) = took(said, Quota::Pipes)?;
+    must(taken > 0 && count == 1, || {
+        format!("with a neighbour that has {taken} MiB it is refused one (error {errno:?})")
+    })
+}
+
 /// Nobody else has the neighbour's uid, where the report says so.
 pub fn uid(outside: &Outside, isolation: &Isolation) -> Kept {
     // A container is no descendant of ours, so its processes cannot be told from those of others.

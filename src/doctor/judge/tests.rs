@@ -24,6 +24,7 @@ fn good() -> Vec<Fact> {
         tried(Deed::ReadShadow, Errno::NOENT),
         tried(Deed::WriteUsr, Errno::ROFS),
         Fact::Locked(Vec::new()),
+        took(Quota::Pipes, 1, None),
         took(Quota::InotifyWatches, 1, None),
     ]
 }
@@ -42,6 +43,7 @@ fn neighbour() -> Vec<Fact> {
     vec![
         took(Quota::InotifyInstances, 8, Some(Errno::MFILE)),
         took(Quota::InotifyWatches, 8192, Some(Errno::NOSPC)),
+        took(Quota::Pipes, 64, Some(Errno::PERM)),
         Fact::Holds(vec!["/".to_owned(), "/dev/null".to_owned()]),
     ]
 }
@@ -193,7 +195,7 @@ fn a_neighbour_that_took_too_much_or_nothing_proves_nothing() {
         failed(&inside(&good(), &outside, &isolation(&[])))
     };
     assert_eq!(judged(neighbour()), [""; 0]);
-    assert_eq!(judged(Vec::new()), ["locks", "inotify"]);
+    assert_eq!(judged(Vec::new()), ["locks", "inotify", "pipes"]);
     for (place, wrong) in [
         (0, took(Quota::InotifyInstances, 9, Some(Errno::MFILE))),
         (0, took(Quota::InotifyInstances, 0, Some(Errno::MFILE))),
@@ -205,7 +207,7 @@ fn a_neighbour_that_took_too_much_or_nothing_proves_nothing() {
         assert_eq!(judged(said), ["inotify"]);
     }
     let mut said = neighbour();
-    said[2] = Fact::Holds(Vec::new());
+    said[3] = Fact::Holds(Vec::new());
     assert_eq!(judged(said), ["locks"]);
 }
 

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
 use super::{number, say};
 use crate::doctor::question::{Fact, Quota};
@@ -18,6 +19,8 @@ use crate::doctor::question::{Fact, Quota};
 const MOST_LOCKS: usize = 400;
 /// Far more than a sandbox may have of anything that is counted here.
 pub const MOST: u64 = 40_000;
+/// A user may have 64 by default.
+const MOST_PIPES: u64 = 100;
 const MIB: usize = 1 << 20;
 
 /// Locks what it sees, takes all inotify instances and watches, and stays until it is ended.
@@ -41,6 +44,11 @@ pub fn hoard(most: u64) -> ExitCode {
         count += 1;
         Ok(())
     });
+    let mut pipes = Vec::new();
+    took(Quota::Pipes, most.min(MOST_PIPES), || {
+        pipes.push(large_pipe()?);
+        Ok(())
+    });
     // Last: whoever hears it knows that all is taken.
     say(&Fact::Holds(paths));
     loop {
@@ -48,8 +56,16 @@ pub fn hoard(most: u64) -> ExitCode {
     }
 }
 
-/// A watch of our own, which takes an instance too, is left for us whatever our neighbours have taken.
+/// A pipe with room for a MiB, and its other end.
+fn large_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+    fcntl_setpipe_size(&writer, MIB)?;
+    Ok((reader, writer))
+}
+
+/// A watch of our own, which takes an instance too, and a pipe are left for us whatever our neighbours have taken.
 pub fn take_one() {
+    took(Quota::Pipes, 1, || large_pipe().map(drop));
     let watch = || -> io::Result<()> {
         let queue = inotify::init(CreateFlags::CLOEXEC)?;
         inotify::add_watch(&queue, "/tmp", WatchFlags::OPEN)?;
