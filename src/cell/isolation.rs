@@ -9,7 +9,7 @@ use serde::Serialize;
 /// The newest landlock rules we use came with this ABI (Linux 6.12).
 pub const LANDLOCK_WHOLE: u8 = 6;
 
-/// The walls that only a server of root's has.
+/// The walls that a server of an ordinary user may lack: only root can give them, or give that user ids of its own.
 pub const OF_ROOT: [&str; 2] = ["private devices", "private quotas"];
 
 /// What a cell's walls are, as its init reported them.
@@ -276,7 +276,7 @@ const KERNEL_WALLS: [(Wall, &str, &str, &str, bool); 9] = [
         Wall::Quotas,
         OF_ROOT[1],
         "a uid of its own, by which the kernel counts",
-        "Sandboxes share what the kernel counts for a user: epoll watches, pipe pages, pending signals, descriptors on their way. Run hotcell as root, and each has a uid of its own.",
+        "Sandboxes share what the kernel counts for a user: epoll watches, pipe pages, pending signals, descriptors on their way. Run hotcell as root, or give its user subordinate ids (/etc/subuid, /etc/subgid, newuidmap), and each has a uid of its own; not with folders of the host in it.",
         false,
     ),
 ];

@@ -1,5 +1,7 @@
 //! What sandboxes share without meaning to: inodes that they can lock and watch, and what the kernel counts.
 
+mod subordinate;
+
 use std::fs::File;
 use std::path::Path;
 

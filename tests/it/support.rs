@@ -30,8 +30,17 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Hotcell {
     pub name: &'static str,
     pub uid: u32,
+    /// Whether that user has subordinate ids, which needs root to pretend.
+    has_ids: bool,
     folder: TempDir,
 }
+
+/// Starts a program as a user whom /etc gives subordinate ids, without a change of /etc for anybody else.
+const WITH_IDS: &str = r#"
+mount=/usr/bin/mount
+$mount --make-rprivate / && $mount --bind "$1" /etc/passwd && $mount --bind "$2" /etc/subuid && $mount --bind "$2" /etc/subgid || exit 99
+user=$3 && shift 3 && exec /usr/bin/setpriv --reuid "$user" --regid "$user" --clear-groups "$@"
+"#;
 
 /// Root and an ordinary user, or the one we are. One for whom this host builds no cell
 /// is left out aloud, or is a failure where `HOTCELL_NO_SKIP` says so.
@@ -120,8 +129,36 @@ pub fn eventually(limit: Duration, mut so: impl FnMut() -> bool) -> bool {
     }
 }
 
+/// An ordinary user who has subordinate ids, if one can be pretended here.
+pub fn with_ids() -> Option<Hotcell> {
+    if !rustix::process::getuid().is_root() {
+        skip("only root can give a user subordinate ids");
+        return None;
+    }
+    let files = ["/etc/subuid", "/etc/subgid"].map(Path::new);
+    if !files.iter().all(|file| file.exists()) {
+        skip("no /etc/subuid on this host");
+        return None;
+    }
+    let mut hotcell = ["newuidmap", "setpriv"]
+        .into_iter()
+        .all(has)
+        .then(|| Hotcell::new("user with ids", unused_uid()))?;
+    hotcell.has_ids = true;
+    let uid = hotcell.uid;
+    let passwd = fs::read_to_string("/etc/passwd").expect("a passwd file");
+    hotcell.write(
+        "etc/passwd",
+        format!("{passwd}owner:x:{uid}:{uid}::/:/bin/sh\n"),
+    );
+    hotcell.write("etc/ids", format!("owner:{}:1024\n", hotcell.first_id()));
+    Some(hotcell)
+}
+
 fn callers() -> Vec<Hotcell> {
     match rustix::process::getuid().as_raw() {
+        // For the whole suite with subordinate ids, by hand.
+        0 if std::env::var_os("HOTCELL_WITH_IDS").is_some() => with_ids().into_iter().collect(),
         0 => vec![Hotcell::new("root", 0), Hotcell::new("user", unused_uid())],
         own => vec![Hotcell::new("user", own)],
     }
@@ -150,7 +187,12 @@ impl Hotcell {
             .prefix("it-")
             .tempdir()
             .expect("a folder");
-        let hotcell = Self { name, uid, folder };
+        let hotcell = Self {
+            name,
+            uid,
+            has_ids: false,
+            folder,
+        };
         open_to_all(hotcell.folder.path());
         for name in ["bin", "home", "tmp"] {
             hotcell.make_folder(name);
@@ -164,9 +206,23 @@ impl Hotcell {
 
     /// `hotcell` with nothing in its environment but `PATH`, `HOME` and `TMPDIR`.
     pub fn command(&self) -> Command {
-        let mut command = Command::new(self.binary());
+        let mut command = match self.has_ids {
+            false => Command::new(self.binary()),
+            true => {
+                let mut command = Command::new("/usr/bin/unshare");
+                command.args(["--mount", "/bin/sh", "-c", WITH_IDS, "sh"]);
+                command.args([self.place("etc/passwd"), self.place("etc/ids")]);
+                command.arg(self.uid.to_string()).arg(self.binary());
+                command
+            }
+        };
         self.dress(&mut command);
         command
+    }
+
+    /// The first of its subordinate ids, if it has any; there are 1024.
+    pub fn first_id(&self) -> u32 {
+        0x4000_0000 + self.uid % 500_000 * 1024
     }
 
     /// Another program, started as the same user and in the same surroundings.
@@ -178,7 +234,7 @@ impl Hotcell {
             .env("TMPDIR", self.temporary())
             .current_dir(self.home())
             .stdin(Stdio::null());
-        if rustix::process::getuid().is_root() && self.uid != 0 {
+        if rustix::process::getuid().is_root() && self.uid != 0 && !self.has_ids {
             command.uid(self.uid).gid(self.uid);
         }
     }

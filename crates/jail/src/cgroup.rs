@@ -86,8 +86,8 @@ impl Cgroups {
     /// above both; the latter is our base once it stands in [`Cgroups::leaf`].
     pub fn admit(&mut self, gid: u32) -> io::Result<()> {
         if self.mode == Mode::V2 {
-            self.spawner = Some(gid);
             unified::admit(&self.bases.memory, gid)?;
+            self.spawner = Some(gid);
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ use crate::lease::CellSlots;
 use crate::policy::{View, Zygote};
 use crate::slots::{Slots, UidBlock};
 use crate::spec::SpawnerSpec;
+use crate::subordinate::{Claimed, Subordinate};
 use crate::supervisor::{Launched, Order, Supervisor};
 
 /// What this server has of its host: ids, cgroups, slots.
@@ -18,16 +19,18 @@ pub struct Host {
     pub(crate) supervisor: Supervisor,
     pub(crate) slots: Arc<CellSlots>,
     pub(crate) uids: Option<UidBlock>,
+    pub(crate) subordinate: Option<Claimed>,
 }
 
 impl Host {
     /// Looks at the host and prepares to make cells on it.
     pub fn open() -> Result<Self, JailError> {
-        let (uids, slots) = look()?;
+        let (uids, subordinate, slots) = look()?;
         Ok(Self {
             supervisor: Supervisor::start(None, None).map_err(JailError::Spawner)?,
             slots,
             uids,
+            subordinate,
         })
     }
 
@@ -35,10 +38,10 @@ impl Host {
     /// starts beforehand: the thread must live as long as the host.
     pub fn open_early() -> Result<(Arc<Self>, Jail), JailError> {
         let launched = lock_early().take();
-        let (uids, slots) = look()?;
+        let (uids, subordinate, slots) = look()?;
         let view = View::default();
         let first = launched.map(|launched| {
-            let order = order(&view, uids.as_ref(), &slots, None);
+            let order = order(&view, uids.as_ref(), subordinate.as_ref(), &slots, None);
             launched.tell(&order, true)
         });
         let first = first.transpose()?;
@@ -48,6 +51,7 @@ impl Host {
             supervisor: Supervisor::start(first, in_use).map_err(JailError::Spawner)?,
             slots,
             uids,
+            subordinate,
         });
         let jail = Jail::with_spawner(host.clone(), view, handle);
         Ok((host, jail))
@@ -56,7 +60,8 @@ impl Host {
     /// What a spawner of this host is to be that shows `view`, with a runtime to pre-start
     /// and its library.
     pub(crate) fn order(&self, view: &View, runtime: Option<(Zygote, Arc<OwnedFd>)>) -> Order {
-        order(view, self.uids.as_ref(), &self.slots, runtime)
+        let subordinate = self.subordinate.as_ref();
+        order(view, self.uids.as_ref(), subordinate, &self.slots, runtime)
     }
 
     /// Waits until nothing runs in the cells that were dropped.
@@ -85,7 +90,9 @@ pub fn launch_early() {
 }
 
 /// What the host lets us use.
-fn look() -> Result<(Option<UidBlock>, Arc<CellSlots>), JailError> {
+type Found = (Option<UidBlock>, Option<Claimed>, Arc<CellSlots>);
+
+fn look() -> Result<Found, JailError> {
     let uids = if is_host_root().map_err(JailError::Root)? {
         Some(UidBlock::claim().map_err(JailError::Spawner)?)
     } else {
@@ -95,16 +102,26 @@ fn look() -> Result<(Option<UidBlock>, Arc<CellSlots>), JailError> {
     if let Some(uids) = &uids {
         cgroups.admit(uids.base).map_err(JailError::Cgroup)?;
     }
+    // In a cgroup of version 1 nobody but root may put a process of another uid.
+    let subordinate = match uids {
+        None if cgroups.mode() != Mode::V1 => Claimed::claim(),
+        _ => None,
+    };
+    if subordinate.is_some() {
+        // Else cells join by themselves, through files that we opened.
+        let _ = cgroups.admit(rustix::process::getgid().as_raw());
+    }
     let slots = CellSlots {
         cgroups,
         slots: Slots::default(),
     };
-    Ok((uids, Arc::new(slots)))
+    Ok((uids, subordinate, Arc::new(slots)))
 }
 
 fn order(
     view: &View,
     uids: Option<&UidBlock>,
+    subordinate: Option<&Claimed>,
     slots: &Arc<CellSlots>,
     runtime: Option<(Zygote, Arc<OwnedFd>)>,
 ) -> Order {
@@ -113,6 +130,9 @@ fn order(
         spec: SpawnerSpec {
             view: view.clone(),
             uid_base: uids.map(|uids| uids.base),
+            subordinate: subordinate
+                .filter(|_| Subordinate::reach(view))
+                .map(|claimed| claimed.ids.clone()),
             has_cgroups: slots.cgroups.mode() != Mode::None,
             sweep: Vec::new(),
             zygote,

@@ -37,7 +37,7 @@ use crate::codec;
 use crate::error::{ENGINE_STEP, Failed, step};
 use crate::policy::{Access, ENGINE, Policy};
 use crate::prestart::Runtime;
-use crate::spawner::{Granted, Root};
+use crate::spawner::{Granted, OwnerMapper, Root};
 use crate::spec::{Missing, Status, Wall};
 use crate::sys::{self, Forked};
 use crate::wire;
@@ -122,6 +122,8 @@ pub struct NewCell<'a> {
     pub slot: u32,
     /// The cell's uid in the spawner's user namespace.
     pub uid: u32,
+    /// Who gives its workspace to the server's user, if it has subordinate ids.
+    pub workspaces: Option<&'a OwnerMapper>,
     pub filters: &'a Filters,
     pub begin: Begin<'a>,
     /// What the zygote runs that the cell is a clone of.
@@ -154,6 +156,7 @@ fn enter(cell: NewCell<'_>) -> Result<(), Failed> {
         root,
         slot,
         uid,
+        workspaces,
         filters,
         begin,
         image,
@@ -171,6 +174,12 @@ fn enter(cell: NewCell<'_>) -> Result<(), Failed> {
     })?;
     let policy: Policy = step("reading the spec", || codec::from_memory_file(&fds.policy))?;
     mounts::build(root, slot, &policy.limits, &mut missing)?;
+    let workspace = match workspaces {
+        Some(workspaces) => Some(step("giving the workspace away", || {
+            workspaces.map(Path::new("/cell/workspace"))
+        })?),
+        None => None,
+    };
     if let Some(image) = image {
         note(
             &mut missing,
@@ -212,6 +221,7 @@ fn enter(cell: NewCell<'_>) -> Result<(), Failed> {
         begin,
         missing,
         outer: Outer::Cell,
+        workspace,
     })
 }
 
@@ -241,6 +251,8 @@ pub(crate) struct Inside<'a> {
     pub begin: Begin<'a>,
     pub missing: Vec<Missing>,
     pub outer: Outer,
+    /// The workspace for the server, if that is not simply the folder.
+    pub workspace: Option<OwnedFd>,
 }
 
 /// The rest of the checklist, the same wherever the outer walls come from.
@@ -256,16 +268,17 @@ pub(crate) fn live(inside: Inside<'_>) -> Result<(), Failed> {
         begin,
         missing,
         outer,
+        workspace,
     } = inside;
     let has_proc = missing.iter().all(|m| m.wall != Wall::Proc);
     let folders = step("opening the workspace", || {
         match outer {
-            Outer::Cell => open_folders(filters.has_cgroups, has_proc),
+            Outer::Cell => open_folders(workspace, filters.has_cgroups, has_proc),
             // It has been given to the server already, which may have filled it.
             Outer::Guest => Ok(Vec::new()),
             // Its cgroup is the engine's: we count for ourselves, but for what the kernel has killed.
             Outer::Container => {
-                let mut folders = open_folders(false, true)?;
+                let mut folders = open_folders(None, false, true)?;
                 folders.extend(crate::container::open_kills());
                 Ok(folders)
             }
@@ -403,18 +416,25 @@ fn join_cgroups(files: &[OwnedFd]) -> io::Result<()> {
 
 /// What the server fills and collects from; and what it reads the cell's usage from, if no
 /// cgroup counts for it.
-fn open_folders(has_cgroups: bool, has_proc: bool) -> io::Result<Vec<OwnedFd>> {
+fn open_folders(
+    workspace: Option<OwnedFd>,
+    has_cgroups: bool,
+    has_proc: bool,
+) -> io::Result<Vec<OwnedFd>> {
     let open = |path: &&str| {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(rustix::fs::open(*path, flags, Mode::empty())?)
     };
     rustix::fs::mkdir("/workspace/.home", Mode::from_raw_mode(0o755))?;
-    let folders = match (has_cgroups, has_proc) {
-        (true, _) => &["/workspace"][..],
-        (false, false) => &["/workspace", "/tmp", "/dev/shm"],
-        (false, true) => &["/workspace", "/tmp", "/dev/shm", "/proc"],
+    let others = match (has_cgroups, has_proc) {
+        (true, _) => &[][..],
+        (false, false) => &["/tmp", "/dev/shm"],
+        (false, true) => &["/tmp", "/dev/shm", "/proc"],
     };
-    folders.iter().map(open).collect()
+    let workspace = workspace.map_or_else(|| open(&"/workspace"), Ok);
+    std::iter::once(workspace)
+        .chain(others.iter().map(open))
+        .collect()
 }
 
 pub fn c_strings(list: &[OsString]) -> io::Result<Vec<CString>> {

@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rustix::fs::{FileType, Gid, Uid};
+use rustix::fs::{FileType, Gid, Mode, Uid};
 
 use crate::cell::{Cell, Sent};
 use crate::cgroup::Cgroup;
@@ -99,9 +99,12 @@ impl Jail {
             .uids
             .as_ref()
             .map(|uids| uids.base + 1 + lease.slot);
-        if let Some(uid) = uid {
-            own_pipes(&stdio, uid).map_err(JailError::Talk)?;
+        match uid {
+            Some(uid) => own_pipes(&stdio, uid),
+            None if self.host.subordinate.is_some() => open_pipes(&stdio),
+            None => Ok(()),
         }
+        .map_err(JailError::Talk)?;
         let spec = codec::to_memory_file(policy).map_err(JailError::Talk)?;
         let (ours, theirs) = wire::pair().map_err(JailError::Talk)?;
         let devices = uid.and_then(|_| spawner.make_devices(lease.slot));
@@ -163,11 +166,27 @@ impl Jail {
 
 /// Lets the cell open its own pipes by name, as in `echo > /dev/stderr`.
 pub(crate) fn own_pipes(stdio: &[OwnedFd; 3], uid: u32) -> io::Result<()> {
+    for stream in pipes(stdio)? {
+        rustix::fs::fchown(stream, Some(Uid::from_raw(uid)), Some(Gid::from_raw(uid)))?;
+    }
+    Ok(())
+}
+
+/// The same by an ordinary user, who can give nothing away. Who may open a pipe by name is decided by who sees its process.
+fn open_pipes(stdio: &[OwnedFd; 3]) -> io::Result<()> {
+    for stream in pipes(stdio)? {
+        rustix::fs::fchmod(stream, Mode::from_raw_mode(0o666))?;
+    }
+    Ok(())
+}
+
+fn pipes(stdio: &[OwnedFd; 3]) -> io::Result<Vec<&OwnedFd>> {
+    let mut pipes = Vec::new();
     for stream in stdio {
         let kind = FileType::from_raw_mode(rustix::fs::fstat(stream)?.st_mode);
         if kind == FileType::Fifo {
-            rustix::fs::fchown(stream, Some(Uid::from_raw(uid)), Some(Gid::from_raw(uid)))?;
+            pipes.push(stream);
         }
     }
-    Ok(())
+    Ok(pipes)
 }

@@ -31,6 +31,7 @@ mod processes;
 mod slots;
 mod spawner;
 pub mod spec;
+mod subordinate;
 mod supervisor;
 pub mod sys;
 mod wire;

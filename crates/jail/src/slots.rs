@@ -30,12 +30,11 @@ impl UidBlock {
     /// Claims the first free block of this host.
     pub fn claim() -> io::Result<Self> {
         for block in 0..UID_BLOCKS {
-            let name = SocketAddr::from_abstract_name(format!("hotcell-uids-{block}"))?;
-            match UnixDatagram::bind_addr(&name) {
+            match claim(&format!("hotcell-uids-{block}")) {
                 Ok(claim) => {
                     return Ok(Self {
                         base: UID_BASE + block * (COUNT + 1),
-                        _claim: claim.into(),
+                        _claim: claim,
                     });
                 }
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
@@ -44,6 +43,12 @@ impl UidBlock {
         }
         Err(io::ErrorKind::AddrInUse.into())
     }
+}
+
+/// Takes a name that one process of this host can have at a time; the kernel frees it with the last copy of the answer.
+pub fn claim(name: &str) -> io::Result<OwnedFd> {
+    let name = SocketAddr::from_abstract_name(name)?;
+    Ok(UnixDatagram::bind_addr(&name)?.into())
 }
 
 #[derive(Default)]

@@ -12,6 +12,7 @@ mod idmap;
 pub mod masks;
 mod namespaces;
 mod network;
+mod owner;
 pub(crate) mod root;
 mod setup_child;
 mod start;
@@ -26,6 +27,7 @@ pub(crate) use self::handoff::Handoff;
 pub use self::handoff::ZygoteSpawner;
 use self::idmap::IdMapper;
 use self::network::Network;
+pub use self::owner::OwnerMapper;
 use self::root::Machine;
 pub use self::root::{Granted, Root};
 use crate::codec;
@@ -93,6 +95,8 @@ pub struct Spawner {
     mounts: HashMap<u32, OwnedFd>,
     /// Lets cells be the owners of granted folders, where they have uids of their own.
     owners: Option<IdMapper>,
+    /// Lets the server be the owner of workspaces, where cells have subordinate ids.
+    workspaces: Option<OwnerMapper>,
     /// The slot whose namespaces we are in, all of them.
     inside: Option<u32>,
     /// What could not be had, for every cell to report.
@@ -198,6 +202,11 @@ impl Spawner {
             };
             self.root.write_proc_files(request.slot, machine)
         })?;
+        if let Some(workspaces) = &mut self.workspaces {
+            step("starting who gives workspaces away", || {
+                workspaces.keep(self.root.host_proc.as_fd())
+            })?;
+        }
         let uid = if self.has_range { request.slot + 1 } else { 0 };
         let cloned = step("making namespaces", || {
             let cgroup = fds.cgroup_directory.take();
@@ -219,6 +228,7 @@ impl Spawner {
                     root: &self.root,
                     slot: request.slot,
                     uid,
+                    workspaces: self.workspaces.as_ref(),
                     filters: &self.filters,
                     begin: self.begin(),
                     image: self.image.as_ref(),

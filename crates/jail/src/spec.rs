@@ -11,14 +11,17 @@ use std::path::PathBuf;
 use crate::codec::{Codec, Reader, Writer, fields, garbled};
 use crate::error::Failed;
 use crate::policy::{Access, Limits, Link, Mount, Policy, Terminal, Tree, View, Zygote};
+use crate::subordinate::Subordinate;
 
 /// What a spawner is told once, before it builds its root.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpawnerSpec {
     pub view: View,
     /// The first of the host uids this spawner's cells may have; `None` when the
-    /// server is an ordinary user and every cell has that user's own uid.
+    /// server is an ordinary user.
     pub uid_base: Option<u32>,
+    /// The ids of cells of an ordinary user who has some to give.
+    pub subordinate: Option<Subordinate>,
     /// Whether cgroups bound the cells.
     pub has_cgroups: bool,
     /// What a sweeper must remove once the server is gone; empty if one is there.
@@ -140,6 +143,7 @@ pub struct Exit {
 fields!(SpawnerSpec {
     view,
     uid_base,
+    subordinate,
     has_cgroups,
     sweep,
     zygote,

@@ -65,7 +65,7 @@ impl Pass {
         match rustix::process::getuid().as_raw() {
             0 => vec![
                 Pass::new(root, way, 0, canaries),
-                Pass::new(user, way, unused_uid(1700), canaries),
+                Pass::new(user, way, ordinary_uid(), canaries),
             ],
             own => vec![Pass::new(user, way, own, canaries)],
         }
@@ -231,6 +231,13 @@ impl Pass {
     fn next(&self) -> String {
         self.count.fetch_add(1, Ordering::Relaxed).to_string()
     }
+}
+
+/// The ordinary user: nobody, or whom `HOTCELL_WITH_IDS` names, for this suite with subordinate ids, by hand.
+fn ordinary_uid() -> u32 {
+    let named = std::env::var("HOTCELL_WITH_IDS").ok();
+    let named = named.and_then(|uid| uid.parse().ok());
+    named.unwrap_or_else(|| unused_uid(1700))
 }
 
 /// A user id that nobody has and under which nothing runs.

@@ -118,6 +118,7 @@ fn enter_as(status: &OwnedFd, told: Told, outer: Outer) -> Result<(), Failed> {
         begin: runtime.as_ref().map_or(Begin::Exec, Begin::Prestart),
         missing: missing(has_cgroups),
         outer,
+        workspace: None,
     });
     match lived {
         Ok(()) => Ok(()),

@@ -18,6 +18,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use super::idmap::IdMapper;
 use super::masks::Mask;
 use super::network::Network;
+use super::owner::OwnerMapper;
 use super::root::{Granted, Root, Shown, lay_overlay};
 use super::{Spawner, give_up};
 use crate::codec::{self, fields, garbled, read_memory_file};
@@ -125,6 +126,8 @@ pub(crate) struct Handoff {
     network: Option<Inherited>,
     /// Who maps the owners of granted folders.
     owners: Option<Inherited>,
+    /// Who gives workspaces to the server's user.
+    workspaces: Option<Inherited>,
     /// Whether the first slot has its overlays.
     has_overlays: bool,
     has_range: bool,
@@ -144,6 +147,7 @@ fields!(Handoff {
     alive,
     network,
     owners,
+    workspaces,
     has_overlays,
     has_range,
     has_cgroups,
@@ -167,6 +171,7 @@ impl Handoff {
         let root = &spawner.root;
         let leave = |fd: &OwnedFd| Inherited::leave(fd, ABOVE_STREAMS);
         let owners = spawner.owners.as_ref().map(IdMapper::socket);
+        let workspaces = spawner.workspaces.as_ref().map(OwnerMapper::socket);
         let network = spawner.networks.get(&0).map(Network::namespace);
         Ok(Self {
             control: leave(control)?,
@@ -175,6 +180,7 @@ impl Handoff {
             alive: leave(&root.alive)?,
             network: network.map(leave).transpose()?,
             owners: owners.map(leave).transpose()?,
+            workspaces: workspaces.map(leave).transpose()?,
             has_overlays: root.overlaid.get(&0).is_some_and(Result::is_ok),
             has_range: spawner.has_range,
             has_cgroups: spawner.filters.has_cgroups,
@@ -227,6 +233,11 @@ impl Handoff {
                 .map(Inherited::take)
                 .transpose()?
                 .map(Into::into),
+            workspaces: self
+                .workspaces
+                .map(Inherited::take)
+                .transpose()?
+                .map(Into::into),
             inside: Some(0),
             missing: self.missing,
         };
@@ -271,8 +282,15 @@ impl Handoff {
     pub fn example() -> Self {
         use crate::policy::Access;
         use crate::spec::Wall;
-        let [control, host_proc, lifeline, alive, network, owners] =
-            [3, 4, 5, 6, 7, 8].map(Inherited::example);
+        let [
+            control,
+            host_proc,
+            lifeline,
+            alive,
+            network,
+            owners,
+            workspaces,
+        ] = [3, 4, 5, 6, 7, 8, 9].map(Inherited::example);
         Self {
             control,
             host_proc,
@@ -280,6 +298,7 @@ impl Handoff {
             alive,
             network: Some(network),
             owners: Some(owners),
+            workspaces: Some(workspaces),
             has_overlays: true,
             has_range: true,
             has_cgroups: false,

@@ -145,7 +145,7 @@ fn owner_map(owner: u32, cell: u32) -> String {
 }
 
 /// A user namespace with these maps of uids and gids, in which nobody is.
-fn user_namespace(host_proc: BorrowedFd<'_>, maps: &[String; 2]) -> io::Result<OwnedFd> {
+pub fn user_namespace(host_proc: BorrowedFd<'_>, maps: &[String; 2]) -> io::Result<OwnedFd> {
     // It can be named by a process in it alone. That one waits for the end of its socket, and so for ours.
     let (ours, theirs) = wire::pair()?;
     let (pid, pidfd) = match sys::clone_into(libc::CLONE_NEWUSER, false, None)? {

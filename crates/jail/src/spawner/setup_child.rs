@@ -2,8 +2,11 @@
 //! spawner goes on, it makes two things that take the kernel a while: an empty procfs and the
 //! first network namespace.
 
+use std::ffi::CString;
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags, openat};
@@ -12,6 +15,8 @@ use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, socket_with
 use rustix::process::{Gid, Uid};
 
 use crate::init::ids;
+use crate::slots::COUNT;
+use crate::subordinate::{PROGRAMS, Subordinate};
 use crate::sys::{self, Cloned};
 use crate::wire;
 
@@ -50,6 +55,54 @@ impl SetupChild {
         ids::map(host_proc, &self.pid.to_string(), [0, uid, gid], count)
     }
 
+    /// Maps 0 to our own ids and those after it to subordinate ones, by the programs that the host has for it.
+    pub fn map_subordinate(&self, host_proc: BorrowedFd<'_>, ids: &Subordinate) -> io::Result<()> {
+        let (uid, gid) = (rustix::process::getuid(), rustix::process::getgid());
+        let all = [(uid.as_raw(), ids.uid), (gid.as_raw(), ids.gid)];
+        let started = PROGRAMS.iter().zip(all).map(|(name, (own, first))| {
+            let path = CString::new(ids.programs.join(name).into_os_string().into_vec())?;
+            let numbers = [self.pid as u32, 0, own, 1, 1, first, COUNT];
+            let numbers = numbers.map(|number| CString::new(number.to_string()));
+            let argv: Result<Vec<_>, _> = [Ok(path.clone())].into_iter().chain(numbers).collect();
+            let argv = argv?;
+            match sys::clone_into(0, false, None)? {
+                Cloned::Child => {
+                    // SECURITY: it is root's. It gets nothing of ours but these numbers.
+                    let _ = sys::close_all_but(&[]);
+                    sys::exec(&path, &argv, &[]);
+                    sys::exit_now(1)
+                }
+                Cloned::Parent { pidfd, .. } => Ok(pidfd),
+            }
+        });
+        let started: Vec<io::Result<OwnedFd>> = started.collect();
+        for process in started.iter().flatten() {
+            wait_for(process)?;
+        }
+        // What they did counts, not what they said.
+        for (file, (own, first)) in ["uid_map", "gid_map"].into_iter().zip(all) {
+            let path = format!("{}/{file}", self.pid);
+            let map = openat(
+                host_proc,
+                path,
+                OFlags::RDONLY | OFlags::CLOEXEC,
+                Mode::empty(),
+            )?;
+            let map = io::read_to_string(File::from(map))?;
+            let wanted = [0, own, 1, 1, first, COUNT].map(|number| number.to_string());
+            if !map.split_whitespace().eq(&wanted) {
+                return Err(io::ErrorKind::PermissionDenied.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a child that is of no use.
+    pub fn end(self) {
+        drop(self.socket);
+        let _ = wait_for(&self.pidfd);
+    }
+
     pub fn user_namespace(&self, host_proc: BorrowedFd<'_>) -> io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let path = format!("{}/ns/user", self.pid);
@@ -80,6 +133,12 @@ impl SetupChild {
         sys::enter(network.as_fd(), libc::CLONE_NEWNET)?;
         Ok(network)
     }
+}
+
+fn wait_for(process: &OwnedFd) -> io::Result<()> {
+    let mut ended = [PollFd::new(process, PollFlags::IN)];
+    while let Err(rustix::io::Errno::INTR) = poll(&mut ended, None) {}
+    sys::reap_cell(process.as_fd()).map(drop)
 }
 
 fn work(socket: &OwnedFd) -> ! {

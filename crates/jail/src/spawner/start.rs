@@ -3,13 +3,14 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::RecvFlags;
 use rustix::process::{DumpableBehavior, Gid, PidfdFlags, Signal, Uid, pidfd_open};
 
 use super::idmap::IdMapper;
 use super::network::Network;
+use super::owner::OwnerMapper;
 use super::root::{self, Root};
 use super::setup_child::SetupChild;
 use super::{MOVED, SWEEPING, Spawner, sweeper};
@@ -56,6 +57,7 @@ impl Spawner {
         // namespace that code of strangers lives in.
         let mut trees = None;
         let mut owners = None;
+        let mut has_range = spec.uid_base.is_some();
         let proc = host_proc.as_fd();
         let child = match spec.uid_base {
             Some(base) => {
@@ -71,6 +73,10 @@ impl Spawner {
                     owners = IdMapper::start(&spec.view.mounts, proc, base).unwrap_or_default();
                 }
                 step("dropping root", || drop_root(base))?;
+                child
+            }
+            None if let Some(child) = subordinate_child(&spec, proc) => {
+                has_range = true;
                 child
             }
             None => {
@@ -89,6 +95,11 @@ impl Spawner {
         step("entering a mount namespace", || {
             sys::unshare(libc::CLONE_NEWNS)
         })?;
+        let proc = host_proc.try_clone();
+        let mut workspaces = None;
+        if has_range && spec.uid_base.is_none() {
+            workspaces = proc.and_then(|proc| OwnerMapper::start(proc.as_fd())).ok();
+        }
         let building = Root::begin(&spec, trees, host_proc, child)?;
         // While the child makes the network namespace.
         let filters = Filters::of(spec.has_cgroups, building.mounts());
@@ -102,22 +113,43 @@ impl Spawner {
                 errno: error.raw_os_error().unwrap_or(0),
             }),
         }
+        // Who has no range has the user's own uid, and says so.
+        if let Some(started) = &workspaces
+            && !(started.is_able() && rustix::thread::set_thread_groups(&[]).is_ok())
+        {
+            workspaces = None;
+        }
+        let has_range = spec.uid_base.is_some() || workspaces.is_some();
         let spawner = Self {
             hooks: None,
             image: None,
             runtime: None,
             root,
             filters,
-            has_range: spec.uid_base.is_some(),
+            has_range,
             networks,
             mounts: HashMap::new(),
             owners,
+            workspaces,
             inside: Some(0),
             missing,
         };
         let runtime = spec.zygote.zip(library);
         let runtime = runtime.map(|(zygote, library)| Runtime { zygote, library });
         Ok((spawner, runtime))
+    }
+}
+
+/// The first process of a user namespace with subordinate ids, if there are any and the host gives them.
+fn subordinate_child(spec: &SpawnerSpec, host_proc: BorrowedFd<'_>) -> Option<SetupChild> {
+    let ids = spec.subordinate.as_ref()?;
+    let child = SetupChild::start().ok()?;
+    match child.map_subordinate(host_proc, ids) {
+        Ok(()) => Some(child),
+        Err(_) => {
+            child.end();
+            None
+        }
     }
 }
 

@@ -98,6 +98,11 @@ fn a_spawner_spec_survives_the_trip_and_no_damage_panics() {
             links: vec![link],
         },
         uid_base: Some(1 << 30),
+        subordinate: Some(Subordinate {
+            uid: 100_000,
+            gid: 200_000,
+            programs: "/usr/bin".into(),
+        }),
         has_cgroups: true,
         sweep: vec!["/sys/fs/cgroup/hotcell-1".into()],
         zygote: Some(Zygote {
