@@ -1,7 +1,9 @@
-// The tools of upstream servers for JavaScript: `await server.tool({name: value})`. Loaded before the program.
+// The tools of upstream servers for JavaScript: `await server.tool({name: value})`. Loaded before the program. A pre-started node has loaded it
+// before, with a function `prepared` that is given what the prelude calls.
 'use strict';
 {
-  const { servers: names, port: place } = JSON.parse(require('fs').readFileSync('/workspace/.home/.hotcell/servers.json', 'utf8'));
+  // Where servers are called.
+  let place = 0;
 
   class ToolError extends Error {
     constructor({ message, kind = 'tool', server = '', tool = '', details = null }) {
@@ -16,29 +18,83 @@
   // Connections that nobody uses. They keep no program alive.
   const idle = [];
 
-  const connect = (net) => {
-    while (idle.length) {
-      const line = idle.pop();
-      if (!line.destroyed && line.writable) return line.ref();
-    }
-    const line = net.connect(place, '127.0.0.1');
-    line.setNoDelay(true);
+  // Node's own handle of a connection: a socket of `net` takes node longer to set up than all the rest of a call. Nothing where there is none.
+  const opener = () => {
+    const { versions, env, execArgv } = process;
+    if (versions.deno || versions.bun || [env.NODE_OPTIONS, env.NODE_PENDING_DEPRECATION, ...execArgv].some((it) => /^1$|--pending/.test(it))) return undefined;
+    const { TCP, TCPConnectWrap, constants } = process.binding('tcp_wrap');
+    const { WriteWrap, streamBaseState: state, kReadBytesOrError, kArrayBufferOffset } = process.binding('stream_wrap');
+    if (![TCP, TCPConnectWrap, WriteWrap].every((it) => typeof it === 'function') || ![kReadBytesOrError, kArrayBufferOffset].every((it) => it in state)) return undefined;
+    return () => {
+      const handle = new TCP(constants.SOCKET);
+      const line = {
+        isOpen: true,
+        ref: () => handle.ref(),
+        unref: () => handle.unref(),
+        close() {
+          if (line.isOpen) handle.close();
+          line.isOpen = false;
+        },
+        send(text) {
+          const request = new WriteWrap();
+          request.oncomplete = (status) => status && line.end();
+          if (handle.writeUtf8String(request, text)) line.end();
+        },
+        begin(text) {
+          const request = new TCPConnectWrap();
+          request.oncomplete = (status) => {
+            if (!line.isOpen) return;
+            if (status || handle.readStart()) return line.end();
+            handle.setNoDelay(true);
+            line.send(text);
+          };
+          if (handle.connect(request, '127.0.0.1', place)) line.end();
+        },
+      };
+      handle.onread = (buffer) => {
+        const count = state[kReadBytesOrError];
+        if (count > 0) line.take(Buffer.from(buffer, state[kArrayBufferOffset], count));
+        else if (count < 0) line.end();
+      };
+      return line;
+    };
+  };
+
+  // The same by node's module.
+  const socket = (net) => () => {
+    let socket;
+    const line = {
+      isOpen: true,
+      ref: () => socket.ref(),
+      unref: () => socket.unref(),
+      close() {
+        line.isOpen = false;
+        socket.destroy();
+      },
+      send: (text) => socket.write(text),
+      begin(text) {
+        socket = net.connect(place, '127.0.0.1').setNoDelay(true);
+        socket.on('error', () => line.end()).on('close', () => line.end()).on('data', (piece) => line.take(piece));
+        socket.write(text);
+      },
+    };
     return line;
   };
 
-  // One message and its answer, over a plain socket: to load `http` takes longer than a call.
-  const exchange = (net, body) => new Promise((resolve, reject) => {
-    const line = connect(net);
+  // One message and its answer.
+  const exchange = (open, body) => new Promise((resolve, reject) => {
+    let line;
+    do line = idle.pop();
+    while (line && !line.isOpen);
+    const isNew = !line;
+    line ??= open();
     const pieces = [];
     let size = 0, whole = Infinity, begin = 0;
-    const leave = () => line.removeAllListeners('data').removeAllListeners('error').removeAllListeners('close');
-    const fail = (error) => {
-      leave();
-      line.on('error', () => {}).destroy();
-      reject(error);
+    line.end = () => {
+      line.close();
+      reject(new Error('the connection was closed'));
     };
-    line.on('error', fail).on('close', () => fail(new Error('closed')));
-    line.on('data', (piece) => {
+    line.take = (piece) => {
       pieces.push(piece);
       size += piece.length;
       if (whole === Infinity) {
@@ -46,28 +102,39 @@
         const end = head.indexOf('\r\n\r\n');
         if (end < 0) return;
         begin = end + 4;
-        whole = begin + Number(/\r\ncontent-length: *(\d+)/i.exec(head.toString('latin1', 0, begin))[1]);
+        whole = begin + Number(/\r\ncontent-length: *(\d+)/i.exec(head.latin1Slice(0, begin))[1]);
       }
       if (size < whole) return;
-      leave();
-      line.on('error', () => {});
-      if (idle.length < 8) idle.push(line.unref());
-      else line.destroy();
-      resolve(Buffer.concat(pieces).toString('utf8', begin));
-    });
-    line.write(`POST / HTTP/1.1\r\nHost: mcp\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+      line.end = () => line.close();
+      line.take = () => {};
+      line.unref();
+      if (idle.length < 8) idle.push(line);
+      else line.close();
+      resolve((pieces.length > 1 ? Buffer.concat(pieces) : pieces[0]).utf8Slice(begin, size));
+    };
+    const message = `POST / HTTP/1.1\r\nHost: mcp\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+    if (isNew) return line.begin(message);
+    line.ref();
+    line.send(message);
   });
 
-  const post = (body) => {
-    let net;
+  // How a message is sent here.
+  const sender = () => {
     try {
-      net = require('net');
+      const open = opener();
+      if (open) return (body) => exchange(open, body);
+    } catch {
+      // Another version of node may have none.
+    }
+    try {
+      const open = socket(require('net'));
+      return (body) => exchange(open, body);
     } catch {
       // The built-in engine has no sockets.
+      return (body) => fetch(`http://127.0.0.1:${place}/`, { method: 'POST', body }).then((answer) => answer.text());
     }
-    if (net) return exchange(net, body);
-    return fetch(`http://127.0.0.1:${place}/`, { method: 'POST', body }).then((answer) => answer.text());
   };
+  let post = (body) => (post = sender())(body);
 
   const ask = async (asked) => {
     const body = JSON.stringify(asked);
@@ -149,9 +216,8 @@
     const [own, ...tool] = name.split('.');
     return { server: own, tool: tool.join('.') };
   };
-  const servers = Object.fromEntries(names.map(([alias]) => [alias, server(alias)]));
   const mcp = {
-    servers,
+    servers: {},
     ToolError,
     call: (name, args = {}) => call(split(name).server, split(name).tool, [args]),
     callRaw: (name, args = {}) => ask({ ask: 'raw', ...split(name), arguments: args }),
@@ -175,8 +241,35 @@
     }
     return (0, eval)(script)(f, example, (server, tool, args) => ask({ server, tool, arguments: args }), program);
   };
-  const saving = 'saved' in servers ? { saveTool } : {};
-  for (const [name, value] of Object.entries({ ...servers, ...saving, mcp, ToolError })) {
-    if (!(name in globalThis)) Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
-  }
+
+  const publish = (name, value, place) => {
+    if (!(name in place)) Object.defineProperty(place, name, { value, writable: true, configurable: true });
+  };
+  const bind = () => {
+    const { servers, port } = JSON.parse(require('fs').readFileSync('/workspace/.home/.hotcell/servers.json', 'utf8'));
+    place = port;
+    for (const [alias] of servers) mcp.servers[alias] = server(alias);
+    const saving = 'saved' in mcp.servers ? { saveTool } : {};
+    for (const [name, value] of Object.entries({ ...mcp.servers, ...saving, mcp, ToolError })) publish(name, value, globalThis);
+  };
+
+  // Does what can be done of a call before there is a program, and nothing that could be seen later.
+  const rehearse = () => {
+    const open = opener();
+    if (open) open().close();
+    const line = {
+      isOpen: true,
+      unref() {},
+      begin: () => line.take(Buffer.from('HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n{"text":"x"}')),
+    };
+    exchange(() => line, '{}');
+    idle.length = 0;
+    post = () => new Promise(() => {});
+    server('x').x({});
+    publish('x', 1, {});
+    post = sender();
+  };
+
+  if (typeof prepared === 'function') prepared({ bind, rehearse });
+  else bind();
 }

@@ -128,11 +128,31 @@ fn a_node_that_waited_calls_tools_too() {
             said == "true\none two function\nchild \n"
         });
         assert!(came, "{said}");
-        // Control: one that names none has none.
+        // More calls at a time than connections are kept, much that comes and much that goes.
+        let much = "const texts = [...Array(40).keys()].map(String);\n\
+            Promise.all(texts.map((text) => studio.say({ text }))).then(async (said) => {\n\
+                console.log(said.join() === texts.join());\n\
+                console.log((await studio.fill({ bytes: 50_000_000 })).length, (await studio.say({ text: 'ä€'.repeat(1e6) })) === 'ä€'.repeat(1e6));\n\
+            });";
+        assert_eq!(run(much), "true\n50000000 true\n");
+        // What node calls deprecated is not used where a program wants to hear of that.
+        let strict = "const { spawnSync } = require('child_process');\n\
+            const env = { ...process.env, NODE_PENDING_DEPRECATION: '1' };\n\
+            const { stdout, stderr } = spawnSync(process.execPath, ['-e', 'studio.say({ text: \"x\" }).then(console.log)'], { env, encoding: 'utf8' });\n\
+            console.log([stdout, stderr]);";
+        assert_eq!(run(strict), "[ 'x\\n', '' ]\n");
+        // Control: one that names none has none, and nothing of what was prepared.
         assert_eq!(run("console.log(typeof stu"), "");
         assert_eq!(
             run("console.log(Object.keys(globalThis).length > 0, 'Tool' + 'Error' in globalThis)"),
             "true false\n"
+        );
+        assert_eq!(run("console.log(typeof $hotcell)"), "undefined\n");
+        assert_eq!(
+            run(
+                "console.log(Reflect.ownKeys(globalThis).filter((key) => /cell/i.test(String(key))))"
+            ),
+            "[]\n"
         );
     }
 }
