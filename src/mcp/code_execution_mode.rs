@@ -38,6 +38,8 @@ const ADDRESS: &str = "resource://mcp-server-code-execution-mode/capabilities";
 
 /// The server of what programs have saved (`publish::saved`).
 const SAVED: &str = "saved";
+/// How much of a name that nobody knows is said again, in characters.
+const LONGEST_NAME: usize = 128;
 /// Names by which a program has the helpers.
 const HELPER_NAMES: [&str; 2] = ["runtime", "mcp"];
 /// How a program finds one of many.
@@ -92,6 +94,12 @@ impl Tool for CodeExecutionMode {
             },
             "annotations": runs_code("Run Python", true),
         })
+    }
+
+    fn answer_for_unknown(&self, name: &str) -> Option<Answer> {
+        let name: String = name.chars().take(LONGEST_NAME).collect();
+        let message = format!("Unknown tool: {name}");
+        Some(self.complete(Payload::refused(&message)))
     }
 
     fn prepare(&self, caller: &Caller) {

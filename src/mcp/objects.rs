@@ -47,6 +47,11 @@ pub trait Tool: Send + Sync {
         false
     }
 
+    /// What is answered to a call of a tool that nobody has, if that is no error of the protocol in the system whose tool this is.
+    fn answer_for_unknown(&self, _name: &str) -> Option<Answer> {
+        None
+    }
+
     /// A client of this caller is here and may call soon.
     fn prepare(&self, _caller: &Caller) {}
 

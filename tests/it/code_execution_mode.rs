@@ -157,8 +157,22 @@ fn c13_the_capabilities_are_a_resource() {
         (&error["code"], &error["message"]),
         (&json!(-32602), &json!("Unknown resource: resource://x"))
     );
-    let unknown = client.request("tools/call", json!({ "name": "x", "arguments": {} }));
-    assert_eq!(unknown["error"]["message"], "Unknown tool: x", "{unknown}");
+}
+
+#[test]
+fn an_unknown_tool_is_a_result_as_that_server_gives_it() {
+    let call = json!({ "name": "x", "arguments": {} });
+    let unknown = open(&[]).request("tools/call", call.clone());
+    let wanted = json!({
+        "content": [{ "type": "text", "text": "status: error\nerror: Unknown tool: x" }],
+        "structuredContent": { "status": "error", "error": "Unknown tool: x", "summary": "Unknown tool: x" },
+        "isError": true,
+    });
+    assert_eq!(unknown["result"], wanted, "{unknown}");
+    // Control: without that mode it is an error of the protocol.
+    let mut plain = Stdio::open_as(&[], |_, _| {});
+    let unknown = plain.request("tools/call", call);
+    assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
 }
 
 #[test]

@@ -134,12 +134,17 @@ impl Server {
         let method = request.method.clone();
         let context = Arc::new(Context::new(self, era, request, peer));
         let answer = match method.as_str() {
-            "tools/call" => {
-                let tool = catalog.tools.get(&name);
-                let tool = tool.ok_or_else(|| unknown("tool", &name))?;
-                tasks::check(&**tool, &context)?;
-                tool.call(arguments, &context).await?
-            }
+            "tools/call" => match catalog.tools.get(&name) {
+                Some(tool) => {
+                    tasks::check(&**tool, &context)?;
+                    tool.call(arguments, &context).await?
+                }
+                None => {
+                    let mut tools = catalog.tools.values();
+                    let answer = tools.find_map(|tool| tool.answer_for_unknown(&name));
+                    answer.ok_or_else(|| unknown("tool", &name))?
+                }
+            },
             "prompts/get" => {
                 let prompt = catalog.prompts.get(&name);
                 let prompt = prompt.ok_or_else(|| unknown("prompt", &name))?;
