@@ -48,6 +48,7 @@ pub use catalogue::Catalogue;
 pub use launch::{LAUNCHER, ServerStderr, launch};
 pub use ledger::{Asking, Calls, Ledger, ToolCall};
 use redact::Pseudonyms;
+pub use schema::misfit;
 use search::Searcher;
 pub use search::{Hit, MOST_HITS};
 pub use server::UpstreamServer;

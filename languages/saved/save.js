@@ -96,18 +96,23 @@
   const before = at < 0 ? '' : program.slice(0, at).trimEnd();
   const comment = /\/\*\*?([\s\S]*?)\*\/$/.exec(before) || /((?:^|\n)[ \t]*\/\/[^\n]*)+$/.exec(before);
   const about = [];
+  const types = ['string', 'number', 'boolean', 'object', 'array'];
+  let returns;
   for (const line of (comment ? comment[0] : '').split('\n')) {
     const plain = line.replace(/^[\s/*]+|[\s/*]+$/g, '');
     const [, type, own, what] = /^@param\s+(?:\{(\w+)\}\s*)?\[?([\w$]+)[^\s]*\s*-?\s*(.*)$/.exec(plain) || [];
+    const [, given, list] = /^@returns?\s+\{(?:Promise<)?(\w+)(\[\])?>?\}/.exec(plain) || [];
     if (own && properties[own]) {
-      if (['string', 'number', 'boolean', 'object', 'array'].includes(type)) properties[own].type = type;
+      if (types.includes(type)) properties[own].type = type;
       if (what) properties[own].description = what;
+    } else if (types.includes(given)) {
+      returns = list ? { type: 'array', items: { type: given } } : { type: given };
     } else if (plain && !plain.startsWith('@')) about.push(plain);
   }
   const schema = { type: 'object', properties, required, additionalProperties: false };
   const names = whole ? '' : `, ${JSON.stringify(Object.keys(properties))}`;
   const answer = `import('./hotcell.js').then(({ default: hotcell }) => hotcell.answer(${name}${names}));`;
   const file = [...imports, '', ...helpers, '', source, '', answer, ''].join('\n').trimStart();
-  const tool = { language: 'javascript', name, source: file, description: about.join('\n'), schema };
+  const tool = { language: 'javascript', name, source: file, description: about.join('\n'), schema, ...(returns && { returns }) };
   return call('saved', 'save_tool', example === undefined ? tool : { ...tool, example });
 }

@@ -25,9 +25,10 @@ def save(function, example, call):
     text = '\n'.join(imports + values) + '\n\n\n' + '\n\n\n'.join(sources)
     text += f"\n\n\nif __name__ == '__main__':\n    import hotcell\n    hotcell.answer({name})\n"
     about, of = described(inspect.getdoc(function) or '')
+    returns = kind(hints(function).get('return', typing.Any))
     return call('saved', 'save_tool', {
         'language': 'python', 'name': name, 'source': text.lstrip(), 'description': about,
-        'schema': schema(function, of), **({'example': example} if example else {}),
+        'schema': schema(function, of), **({'returns': returns} if returns else {}), **({'example': example} if example else {}),
     })
 
 
@@ -115,19 +116,22 @@ def described(text):
     return '\n'.join(about), of
 
 
-def schema(function, described):
+def hints(function):
     try:
-        hints = typing.get_type_hints(function)
+        return typing.get_type_hints(function)
     except Exception:
-        hints = {}
-    properties, required, more = {}, [], False
+        return {}
+
+
+def schema(function, described):
+    types_of, properties, required, more = hints(function), {}, [], False
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind == parameter.VAR_KEYWORD:
             more = True
             continue
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY):
             raise ValueError(f'`{parameter.name}` cannot be given by name, as the arguments of a tool are')
-        of = kind(hints.get(parameter.name, typing.Any))
+        of = kind(types_of.get(parameter.name, typing.Any))
         if parameter.name in described:
             of['description'] = described[parameter.name]
         if parameter.default is parameter.empty:

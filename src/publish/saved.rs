@@ -21,7 +21,7 @@ use crate::caller::Caller;
 use crate::hint::Surface;
 use crate::run::{OutputEvent, Stream};
 use crate::service::{Observer, Output, RunContext, Service};
-use crate::upstream::{Called, Functions, Tool};
+use crate::upstream::{Called, Functions, Tool, misfit};
 use draft::Draft;
 pub use folder::{SavedFolder, SavedTool};
 
@@ -77,11 +77,18 @@ impl SavedTools {
         };
         let front = FrontMatter::read(&file_name, &text)?;
         let front = front.ok_or("the file would have no front matter")?;
+        let returns = returns(&front).clone();
         let tool = SavedTool::new(&file_name, text.clone().into_bytes(), Ok(front));
         let tried = match &draft.example {
             Some(example) => self.call_saved(&tool, example.clone()).await,
             None => self.run(&tool, Map::new(), &[("HOTCELL_TRIAL", "1")]).await,
         };
+        let tried = tried.and_then(|value| match misfit(&returns, &value) {
+            Some(wrong) if draft.example.is_some() => {
+                Err(format!("what it returned is not what it says: {wrong}"))
+            }
+            _ => Ok(()),
+        });
         tried.map_err(|why| {
             format!(
                 "`{}` was not saved, for its trial failed: {why}",
@@ -186,7 +193,11 @@ impl Functions for SavedTools {
         let one = |tool: SavedTool| match &tool.front {
             Ok(front) => {
                 let about = front.listing["description"].as_str().unwrap_or_default();
-                Tool::new(&tool.name, about, front.schema.clone())
+                let output = returns(front).clone();
+                Tool {
+                    output,
+                    ..Tool::new(&tool.name, about, front.schema.clone())
+                }
             }
             Err(why) => Tool::new(&tool.name, &broken(&tool, why), Value::Null),
         };
@@ -226,6 +237,11 @@ impl Functions for SavedTools {
             }
         })
     }
+}
+
+/// The schema of the value that programs are given; clients get it as `{"result": value}`.
+fn returns(front: &FrontMatter) -> &Value {
+    &front.listing["outputSchema"]["properties"]["result"]
 }
 
 fn broken(tool: &SavedTool, why: &str) -> String {

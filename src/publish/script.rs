@@ -10,6 +10,7 @@ use super::invocation::{Ended, Input, Invocation};
 use super::method_result;
 use super::schema_check::check;
 use crate::mcp::{Answer, Arguments, Boxed, Context, Fault, Prompt, Resource, Tool};
+use crate::upstream::misfit;
 
 /// A script and what it is published as. Cheap to clone.
 #[derive(Clone)]
@@ -64,6 +65,27 @@ impl Script {
         call.carry_out().await
     }
 
+    /// A result, unless it is not what its schema promises: clients would throw it away, and say nothing of the cause.
+    fn fitting(&self, result: Map<String, Value>) -> Map<String, Value> {
+        let Some(schema) = self.0.front.listing.get("outputSchema") else {
+            return result;
+        };
+        let structured = result.get("structuredContent");
+        let wrong = match structured {
+            _ if result.contains_key("isError") => None,
+            Some(structured) => misfit(schema, structured),
+            None => Some("it returned no structured content".to_owned()),
+        };
+        match wrong {
+            Some(wrong) => {
+                let name = &self.0.file_name;
+                let why = format!("the result does not fit the `output_schema` of {name}: {wrong}");
+                method_result::failure(&why)
+            }
+            None => result,
+        }
+    }
+
     /// Values for an argument: the ones written down, or those its schema allows.
     fn offers(&self, argument: &str, begun: &str) -> Vec<String> {
         let front = &self.0.front;
@@ -104,11 +126,11 @@ impl Tool for Script {
                 return Ok(Answer::Complete(Map::new()));
             };
             Ok(match self.call(arguments, None, context).await? {
-                Ended::Ran(ran) => Answer::Complete(method_result::tool(
-                    *ran,
-                    &self.0.shared.service,
-                    &context.caller,
-                )),
+                Ended::Ran(ran) => {
+                    let service = &self.0.shared.service;
+                    let result = method_result::tool(*ran, service, &context.caller);
+                    Answer::Complete(self.fitting(result))
+                }
                 Ended::Asks(answer) => answer,
                 Ended::Failed(why) => Answer::Complete(method_result::failure(&why)),
             })

@@ -62,16 +62,23 @@ impl Checks {
             return Ok(());
         };
         let given = Value::Object(arguments.to_map()?);
-        let wrong: Vec<String> = validator
-            .iter_errors(&given)
-            .take(MOST)
-            .map(|error| told(&error))
-            .collect();
+        let wrong = errors(&validator, &given);
         match wrong.is_empty() {
             true => Ok(()),
             false => Err(CallError::Arguments(explain(tool, &given, wrong))),
         }
     }
+}
+
+/// What is wrong with a value that is to fit a schema, if something is.
+pub fn misfit(schema: &Value, value: &Value) -> Option<String> {
+    let wrong = errors(&validator(schema)?, value);
+    (!wrong.is_empty()).then(|| wrong.join("; "))
+}
+
+fn errors(validator: &Validator, value: &Value) -> Vec<String> {
+    let wrong = validator.iter_errors(value).take(MOST);
+    wrong.map(|error| told(&error)).collect()
 }
 
 /// A schema that cannot be used says nothing.

@@ -85,7 +85,7 @@ def answer(function):
         value = function(**arguments)
         if inspect.isawaitable(value):
             value = asyncio.run(wait(value))
-    value = json.loads(json.dumps(value, default=str))
+    value = json.loads(json.dumps(value, default=lambda it: list(it) if isinstance(it, (set, frozenset)) else str(it)))
     text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
     structured({"result": value})
 

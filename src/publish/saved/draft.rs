@@ -1,6 +1,6 @@
 //! What a program wants kept, checked, and the file that is made of it.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::OWN;
 use crate::language::Definition;
@@ -19,6 +19,8 @@ pub struct Draft {
     source: String,
     description: String,
     schema: Value,
+    /// The schema of what it returns, if its program says so.
+    returns: Option<Value>,
 }
 
 impl Draft {
@@ -47,6 +49,15 @@ impl Draft {
                 "`schema` must be that of an object, of at most {LARGEST_SCHEMA} bytes"
             ));
         }
+        let returns = match asked.remove("returns") {
+            None | Some(Value::Null) => None,
+            Some(returns) if is_schema(&returns) => Some(returns),
+            Some(_) => {
+                return Err(format!(
+                    "`returns` must be a schema, of at most {LARGEST_SCHEMA} bytes"
+                ));
+            }
+        };
         let example = match asked.remove("example") {
             None | Some(Value::Null) => None,
             Some(Value::Object(example)) => {
@@ -65,6 +76,7 @@ impl Draft {
             source,
             description,
             schema,
+            returns,
         })
     }
 
@@ -76,6 +88,10 @@ impl Draft {
         // SECURITY: each value is on one line, so that none can end the front matter or add to it.
         if !self.description.is_empty() {
             lines.push(format!("description = {}", quoted(&self.description)));
+        }
+        if let Some(returns) = &self.returns {
+            let output = json!({ "type": "object", "properties": { "result": returns }, "required": ["result"] });
+            lines.push(format!("output_schema = {}", quoted(&output.to_string())));
         }
         match self.parameters() {
             Some(parameters) if parameters.is_empty() => {}
@@ -120,6 +136,12 @@ impl Draft {
     }
 }
 
+/// Clients refuse a whole list of tools for one schema that is none.
+fn is_schema(value: &Value) -> bool {
+    let is_small = || value.to_string().len() <= LARGEST_SCHEMA;
+    value.is_object() && is_small() && jsonschema::meta::is_valid(value)
+}
+
 fn key(name: &str) -> String {
     let is_plain = |it: char| it.is_ascii_alphanumeric() || it == '_';
     match !name.is_empty() && name.chars().all(is_plain) {
@@ -160,8 +182,6 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::language::Registry;
     use crate::publish::front_matter::FrontMatter;
@@ -211,6 +231,22 @@ mod tests {
     }
 
     #[test]
+    fn what_it_returns_is_in_its_file_as_a_client_is_told() {
+        let registry = Registry::load(None);
+        let python = registry.find("python").unwrap();
+        let returns = json!({ "type": "array", "items": { "enum": ["a\n---", 1] } });
+        let schema =
+            json!({ "type": "object", "properties": { "a": {} }, "additionalProperties": false });
+        for schema in [schema, json!({ "type": "object", "oneOf": [] })] {
+            let made = draft(json!({ "returns": returns, "schema": schema })).unwrap();
+            let (file_name, text) = made.file(python).unwrap();
+            let front = FrontMatter::read(&file_name, &text).unwrap().unwrap();
+            let output = &front.listing["outputSchema"];
+            assert_eq!(output["properties"]["result"], returns, "{text}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_a_tool_is_refused() {
         for bad in [
             json!({ "name": "../f" }),
@@ -223,6 +259,9 @@ mod tests {
             json!({ "schema": [] }),
             json!({ "schema": { "type": "string" } }),
             json!({ "example": [1] }),
+            json!({ "returns": "number" }),
+            json!({ "returns": { "type": 7 } }),
+            json!({ "returns": { "type": "string", "description": "x".repeat(LARGEST_SCHEMA) } }),
         ] {
             assert!(draft(bad.clone()).is_err(), "{bad}");
         }

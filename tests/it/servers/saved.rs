@@ -57,11 +57,11 @@ fn a_function_is_saved_by_one_program_and_called_by_others_in_other_servers_and_
     client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
     client.wait(|message| message["method"] == "notifications/tools/list_changed");
     let listed = client.request("tools/list", json!({})).to_string();
-    let line = "saved.count({words:string[], least?:number}) // Counts words";
+    let line = "saved.count({words:string[], least?:number}) → object // Counts words";
     assert!(listed.contains(line), "{listed}");
 
     let file = fs::read_to_string(hotcell.place(TOOLS).join("count.py")).expect("a file");
-    let front = "# --- tool\n# description = \"Counts words.\"\n# [parameters]\n# words = { type = \"array\", items = { type = \"string\" }, description = \"The words\" }\n# least = { type = \"integer\", description = \"How often a word must be there\", default = 1 }\n# ---\n";
+    let front = "# --- tool\n# description = \"Counts words.\"\n# output_schema = \"{\\\"type\\\":\\\"object\\\",\\\"properties\\\":{\\\"result\\\":{\\\"type\\\":\\\"object\\\"}},\\\"required\\\":[\\\"result\\\"]}\"\n# [parameters]\n# words = { type = \"array\", items = { type = \"string\" }, description = \"The words\" }\n# least = { type = \"integer\", description = \"How often a word must be there\", default = 1 }\n# ---\n";
     assert!(file.starts_with(front), "{file}");
     assert!(
         file.contains("FACTOR = 2\n") && file.contains("import math\n"),
@@ -136,6 +136,75 @@ saveTool(join, { first: 'a' }).then(console.log);
         listed.contains("saved.join({first:string, more?:string}) // Joins words"),
         "{listed}"
     );
+}
+
+#[test]
+fn what_a_function_returns_is_told_where_its_annotation_says_so() {
+    let Some(hotcell) = everyone().pop() else {
+        return;
+    };
+    let mut client = serve(&hotcell);
+    let save = "def sizes(words: list[str]) -> dict:\n    return {word: len(word) for word in words}\n\
+        def letters(word: str) -> set[str]:\n    return set(word[:1])\n\
+        def plain(word):\n    return word\n\
+        def wrong(deep: bool) -> int:\n    return 'no' if deep else 1\n\
+        for tool, example in [(sizes, {'words': ['ab']}), (letters, {'word': 'ab'}), (plain, {'word': 1}), (wrong, {'deep': False})]:\n    save_tool(tool, **example)\n\
+        try:\n    save_tool(wrong, deep=True)\nexcept ToolError as error:\n    print(error)";
+    let ran = python(&mut client, save);
+    let said = "saved.save_tool: `wrong` was not saved, for its trial failed: what it returned is not what it says: value is not of type \"integer\"\n";
+    assert_eq!(ran["stdout"], said, "{ran}");
+    if has("node") {
+        let code = "/** Doubles.\n * @param {number} n\n * @returns {Promise<number[]>} both\n */\n\
+            async function double(n) { return [n, 2 * n]; }\nsaveTool(double, { n: 1 }).then(console.log)";
+        let ran = client.run(json!({ "language": "javascript", "code": code }));
+        assert!(ran.to_string().contains("'double' saved"), "{ran}");
+    }
+    let listed = client.request("tools/list", json!({})).to_string();
+    assert!(
+        listed.contains("saved.sizes({words:string[]}) → object"),
+        "{listed}"
+    );
+    assert!(listed.contains("saved.plain({word:any})\\n"), "{listed}");
+    drop(client);
+
+    let mut command = hotcell.command();
+    command
+        .args(["serve", "--publish"])
+        .arg(hotcell.place(TOOLS));
+    let mut client = Client::of(command);
+    client.begin();
+    let listed = client.request("tools/list", json!({}))["result"]["tools"].clone();
+    let listed = listed.as_array().expect("a list");
+    let output = |name: &str| {
+        let tool = listed.iter().find(|tool| tool["name"] == name);
+        tool.expect(name)["outputSchema"].clone()
+    };
+    let result = |of: Value| json!({ "type": "object", "properties": { "result": of }, "required": ["result"] });
+    assert_eq!(output("sizes"), result(json!({ "type": "object" })));
+    let strings = json!({ "type": "array", "items": { "type": "string" } });
+    assert_eq!(output("letters"), result(strings));
+    assert_eq!(output("plain"), Value::Null);
+    if has("node") {
+        let numbers = json!({ "type": "array", "items": { "type": "number" } });
+        assert_eq!(output("double"), result(numbers));
+    }
+    let mut call = |name: &str, arguments: Value| {
+        let params = json!({ "name": name, "arguments": arguments });
+        client.request("tools/call", params)["result"].clone()
+    };
+    let good = call("letters", json!({ "word": "xy" }));
+    assert_eq!(
+        good["structuredContent"],
+        json!({ "result": ["x"] }),
+        "{good}"
+    );
+    let good = call("wrong", json!({ "deep": false }));
+    assert_eq!(good["structuredContent"], json!({ "result": 1 }), "{good}");
+    // A client would throw such a result away.
+    let bad = call("wrong", json!({ "deep": true }));
+    assert_eq!(bad["isError"], true, "{bad}");
+    let why = "the result does not fit the `output_schema` of wrong.py: 'result': value is not of type \"integer\"";
+    assert_eq!(bad["content"][0]["text"], why, "{bad}");
 }
 
 #[test]
