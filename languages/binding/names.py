@@ -248,6 +248,8 @@ def bind(facts=None):
     for name, thing in names.items():
         if not hasattr(builtins, name):
             setattr(builtins, name, thing)
+            if facts.get('own_names'):
+                sys.modules['__main__'].__dict__.setdefault(name, thing)
     # Unless the program has a module of that name.
     if facts['is_ours']:
         sys.modules.update(modules)

@@ -88,8 +88,10 @@ impl Bound<'_> {
             "MCP_AVAILABLE_SERVERS": available.to_string(),
             "MCP_DISCOVERED_SERVERS": json!(self.configured).to_string(),
         });
-        let is_ours = i32::from(self.is_ours);
-        json!({ "servers": servers, "port": PORT, "is_ours": is_ours, "env": env })
+        let code = String::from_utf8_lossy(self.code);
+        let looks = self.binding.own_names.iter().any(|it| code.contains(it));
+        let (is_ours, looks) = (i32::from(self.is_ours), i32::from(looks));
+        json!({ "servers": servers, "port": PORT, "is_ours": is_ours, "own_names": looks, "env": env })
     }
 }
 

@@ -250,6 +250,16 @@ fn a_later_call_of_a_session_and_a_name_made_at_run_time_reach_servers() {
         call(json!({ "language": "python", "code": made })),
         "made\n"
     );
+    // Where a program looks for names of its own, in interpreters that waited and in new ones.
+    let own = "name = 'stu' + 'dio'\nprint(globals()[name].say(text='own'), vars()['mcp_' + name], locals().get('none'))";
+    for more in [json!({}), json!({ "args": ["x"] })] {
+        let mut asked = json!({ "language": "python", "code": own });
+        asked
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        assert_eq!(call(asked), "own <server studio> None\n");
+    }
     let given = json!({ "language": "python", "code": "import sys\nprint(eval(sys.argv[1]))", "args": ["studio.say(text='given')"] });
     assert_eq!(call(given), "given\n");
     // Control: who is given none has none.
