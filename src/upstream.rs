@@ -12,6 +12,7 @@ mod catalogue;
 mod connection;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
+mod given;
 mod http;
 mod launch;
 mod ledger;

@@ -6,7 +6,6 @@
 
 mod command;
 mod facts;
-mod given;
 mod search;
 mod stubs;
 
@@ -20,11 +19,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
+use super::given::{self, Given, Refused};
 use super::search::Searcher;
 use super::server::UpstreamServer;
 use super::{Arguments, CallError};
 use crate::loopback::{Body, Http, full};
-use given::Given;
 
 /// Calls of one run at a time, and the KiB of their arguments; more wait.
 const CALLS: usize = 32;
@@ -83,21 +82,6 @@ enum Question {
     TypescriptStubs,
     /// What was typed after `mcp`.
     Command,
-}
-
-/// Why there is no answer, and what a tool said beside that.
-struct Refused {
-    error: CallError,
-    details: Value,
-}
-
-impl From<CallError> for Refused {
-    fn from(error: CallError) -> Self {
-        Self {
-            error,
-            details: Value::Null,
-        }
-    }
 }
 
 impl Http for Bridge {

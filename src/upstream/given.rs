@@ -2,8 +2,22 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Refused;
-use crate::upstream::CallError;
+use super::CallError;
+
+/// Why there is no value, and what a tool said beside that.
+pub struct Refused {
+    pub error: CallError,
+    pub details: Value,
+}
+
+impl From<CallError> for Refused {
+    fn from(error: CallError) -> Self {
+        Self {
+            error,
+            details: Value::Null,
+        }
+    }
+}
 
 pub enum Given {
     Structure(Value),
@@ -34,6 +48,21 @@ impl Given {
             Self::Parts(parts) => json!({ "parts": parts }),
         }
     }
+}
+
+/// The value of a result, as whoever called it at the command line wants it.
+pub fn value(result: Map<String, Value>) -> Result<Value, CallError> {
+    check(&result).map_err(|refused| refused.error)?;
+    Ok(match Given::of(result) {
+        Given::Structure(value) => value,
+        Given::Text(text) => read(text),
+        Given::Parts(parts) => parts.into(),
+    })
+}
+
+/// A text, or what it is as JSON.
+pub fn read(text: String) -> Value {
+    serde_json::from_str(&text).unwrap_or(Value::String(text))
 }
 
 /// The text of parts that are nothing else.

@@ -1,9 +1,13 @@
 //! What somebody may have meant who misspelled a name.
 
+use std::cmp::Reverse;
+
+use super::{CallError, Tool};
+
 /// Longer names are not compared.
 const LONGEST: usize = 64;
 /// More names are not looked at.
-pub const MOST: usize = 2000;
+const MOST: usize = 2000;
 
 /// The name that differs least from `asked`, if it differs little.
 pub fn nearest<'a>(names: impl Iterator<Item = &'a str>, asked: &str) -> Option<&'a str> {
@@ -12,8 +16,35 @@ pub fn nearest<'a>(names: impl Iterator<Item = &'a str>, asked: &str) -> Option<
     found.map(|(_, name)| name)
 }
 
+/// The tool that a program means: its own name, or one that only differs in how it is written.
+pub fn find<'a>(tools: &'a [Tool], asked: &str) -> Result<&'a Tool, CallError> {
+    let plain = |name: &str| -> String {
+        let letters = name.chars().filter(|it| it.is_alphanumeric());
+        letters.flat_map(char::to_lowercase).collect()
+    };
+    let same = |tool: &&Tool| tool.name == asked;
+    let alike = |tool: &&Tool| plain(&tool.name) == plain(asked);
+    let found = tools.iter().find(same).or_else(|| tools.iter().find(alike));
+    found.ok_or_else(|| {
+        let mut names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        let shared = |name: &str| {
+            let (name, asked) = (plain(name), plain(asked));
+            name.chars()
+                .zip(asked.chars())
+                .take_while(|(a, b)| a == b)
+                .count()
+        };
+        let is_short = names.len() <= MOST;
+        let near = |name: &str| distance(name, asked).filter(|_| is_short);
+        let key = |name: &&str| (near(name).unwrap_or(usize::MAX), Reverse(shared(name)));
+        names.sort_by_cached_key(key);
+        names.truncate(8);
+        CallError::UnknownTool(names.join(", "))
+    })
+}
+
 /// How many letters must be changed to make one of the other; none if they are too many.
-pub fn distance(one: &str, other: &str) -> Option<usize> {
+fn distance(one: &str, other: &str) -> Option<usize> {
     let one: Vec<char> = one
         .chars()
         .flat_map(char::to_lowercase)

@@ -26,6 +26,20 @@ pub fn scrub_tools(tools: &mut [Tool], secrets: &[Hidden]) {
     }
 }
 
+/// What a server said, without its secrets.
+pub fn scrubbed(
+    said: Result<Value, CallError>,
+    secrets: &[Hidden],
+    own: &[Hidden],
+) -> Result<Value, CallError> {
+    let said = said.map(|mut said| {
+        scrub(&mut said, secrets);
+        scrub(&mut said, own);
+        said
+    });
+    said.map_err(|error| scrub_error(scrub_error(error, secrets), own))
+}
+
 /// An error without secrets, and of bounded length.
 pub fn scrub_error(error: CallError, secrets: &[Hidden]) -> CallError {
     match error {

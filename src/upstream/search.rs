@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
-use super::server::{UpstreamServer, find};
+use super::nearest::find;
+use super::server::UpstreamServer;
 use super::signature::{self, one_line};
 use super::{Tool, UpstreamServers};
 use crate::search::{Document, Index};

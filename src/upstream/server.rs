@@ -1,22 +1,22 @@
 //! One server: its tools, and calls of them.
 
+mod judge;
 mod told;
 
-use std::cmp::Reverse;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value, json};
 
-use super::approval::{Approved, Decision, Question};
+use super::approval::Approved;
+use super::given;
 use super::ledger::Ledger;
 use super::lifecycle::{Lifecycle, lock};
-use super::nearest::{MOST, distance};
+use super::nearest::find;
 use super::redact::Pseudonyms;
 use super::schema::Checks;
-use super::scrub::{scrub, scrub_error};
+use super::scrub::scrubbed;
 use super::{Arguments, CallError, Functions, Tool, signature};
-use crate::config::{Reach, Redaction, Rules, Ruling, Server};
-use crate::secret::Hidden;
+use crate::config::{Reach, Redaction, Server};
 
 const NO_RESULT: &str = "it gave no result";
 
@@ -198,7 +198,7 @@ impl UpstreamServer {
             .carry_out(tool, &arguments, Redaction::default())
             .await?
         {
-            Value::Object(result) => value(result),
+            Value::Object(result) => given::value(result),
             _ => Err(CallError::Tool(NO_RESULT.to_owned())),
         }
     }
@@ -304,102 +304,4 @@ impl UpstreamServer {
             }
         }
     }
-
-    async fn judge(
-        &self,
-        tool: &str,
-        arguments: &Arguments,
-        rules: &Rules,
-    ) -> Result<(), CallError> {
-        let ruling = rules.judge(tool);
-        if ruling == Ruling::Ask {
-            // Without a run it is the owner who calls.
-            let Some(ledger) = &self.ledger else {
-                return Ok(());
-            };
-            let question = Question {
-                server: self.name.clone(),
-                tool: tool.to_owned(),
-                // Without what a person would not see.
-                arguments: Value::Object(arguments.to_map()?).to_string(),
-            };
-            match ledger.is_approved(&self.approved, question).await {
-                Decision::Once | Decision::Session | Decision::Always => return Ok(()),
-                Decision::No => return Err(CallError::Denied("the user said no".to_owned())),
-                Decision::Unasked => {}
-            }
-        }
-        let (name, tool) = (self.name.escape_debug(), tool.escape_debug());
-        let entry = format!("`[servers.{name}]` in config.toml");
-        Err(CallError::Denied(match ruling {
-            Ruling::Allow => return Ok(()),
-            Ruling::Deny => format!("`deny` of {entry} names `{tool}`"),
-            Ruling::NotAllowed | Ruling::Ask => {
-                format!("to grant it, add \"{tool}\" to `allow` of {entry}")
-            }
-        }))
-    }
-}
-
-/// The tool that a program means: its own name, or one that only differs in how it is written.
-pub fn find<'a>(tools: &'a [Tool], asked: &str) -> Result<&'a Tool, CallError> {
-    let plain = |name: &str| -> String {
-        let letters = name.chars().filter(|it| it.is_alphanumeric());
-        letters.flat_map(char::to_lowercase).collect()
-    };
-    let same = |tool: &&Tool| tool.name == asked;
-    let alike = |tool: &&Tool| plain(&tool.name) == plain(asked);
-    let found = tools.iter().find(same).or_else(|| tools.iter().find(alike));
-    found.ok_or_else(|| {
-        let mut names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-        let shared = |name: &str| {
-            let (name, asked) = (plain(name), plain(asked));
-            name.chars()
-                .zip(asked.chars())
-                .take_while(|(a, b)| a == b)
-                .count()
-        };
-        let is_short = names.len() <= MOST;
-        let near = |name: &str| distance(name, asked).filter(|_| is_short);
-        let key = |name: &&str| (near(name).unwrap_or(usize::MAX), Reverse(shared(name)));
-        names.sort_by_cached_key(key);
-        names.truncate(8);
-        CallError::UnknownTool(names.join(", "))
-    })
-}
-
-/// What a server said, without its secrets.
-fn scrubbed(
-    said: Result<Value, CallError>,
-    secrets: &[Hidden],
-    own: &[Hidden],
-) -> Result<Value, CallError> {
-    let said = said.map(|mut said| {
-        scrub(&mut said, secrets);
-        scrub(&mut said, own);
-        said
-    });
-    said.map_err(|error| scrub_error(scrub_error(error, secrets), own))
-}
-
-/// What a result is to a program: its structure; or its text, read as JSON if it is; or its parts.
-fn value(mut result: Map<String, Value>) -> Result<Value, CallError> {
-    let mut take = |name| result.remove(name).unwrap_or_default();
-    let (content, is_error) = (take("content"), take("isError"));
-    let parts = content.as_array().map(Vec::as_slice).unwrap_or_default();
-    let texts: Option<Vec<&str>> = parts
-        .iter()
-        .map(|part| part["text"].as_str().filter(|_| part["type"] == "text"))
-        .collect();
-    let text = texts.map(|texts| texts.join("\n"));
-    if is_error == true {
-        return Err(CallError::Tool(text.unwrap_or_else(|| content.to_string())));
-    }
-    Ok(match (take("structuredContent"), text) {
-        (Value::Null, Some(text)) => {
-            serde_json::from_str(&text).unwrap_or_else(|_| Value::String(text))
-        }
-        (Value::Null, None) => content,
-        (structure, _) => structure,
-    })
 }

@@ -9,10 +9,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::given::{self, Given};
 use super::{Asked, Bridge, CallError, Refused};
 use crate::upstream::Arguments;
-use crate::upstream::server::find;
+use crate::upstream::given::{self, Given};
+use crate::upstream::nearest::find;
 
 const USAGE: &str = "\
 usage: mcp list [SERVER]                      the servers, or the tools of one
@@ -105,10 +105,19 @@ impl Bridge {
             )
         })?;
         let result = server.call_whole(tool, arguments).await.map_err(&fail)?;
-        given::check(&result).map_err(|refused| (1, refused.message(name) + "\n"))?;
+        let failed = given::check(&result).map_err(|refused| (1, refused.message(name) + "\n"));
         if flags.contains(&&"--raw") {
-            return Ok(printed(format!("{}\n", Value::from(result))));
+            let (status, err) = failed.err().unwrap_or_default();
+            let out = format!("{}\n", Value::from(result));
+            let files = Vec::new();
+            return Ok(Printed {
+                status,
+                out,
+                err,
+                files,
+            });
         }
+        failed?;
         Ok(value(result, flags.contains(&&"-r"), &asked.files))
     }
 }
@@ -145,7 +154,7 @@ fn value(result: Map<String, Value>, is_plain: bool, files: &str) -> Printed {
     let mut saved = Vec::new();
     let value = match Given::of(result) {
         Given::Structure(value) => value,
-        Given::Text(text) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+        Given::Text(text) => given::read(text),
         Given::Parts(parts) => {
             let parts = parts.into_iter();
             parts

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::given::Given;
 use super::{Bridge, CallError};
-use crate::upstream::server::{UpstreamServer, find};
+use crate::upstream::nearest::find;
+use crate::upstream::server::UpstreamServer;
 use crate::upstream::{Tool, signature};
 
 /// Pages of a list that are asked for, and the bytes of all together.

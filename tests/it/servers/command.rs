@@ -45,6 +45,7 @@ studio.add({first:number, second?:number}) → {sum?:number}
 \"from stdin\"
 plain
 12
+{\"content\":[{\"type\":\"text\",\"text\":\"no paper\"}],\"isError\":true,\"structuredContent\":{\"code\":7}}
 status 1
 ";
     // Which of two equal servers is found first is theirs to say.
