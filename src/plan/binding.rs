@@ -75,6 +75,8 @@ impl Bound<'_> {
                 wanted.except.extend(paths);
             }
             files.extend(modules);
+            let words = self.runtime.way.modules.iter().cloned();
+            insert_before(&mut launch.argv, self.program, words);
         }
         place(launch, files)
     }

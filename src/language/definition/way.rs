@@ -41,6 +41,9 @@ pub struct Way {
     /// Arguments before the program's file that make it load a script first, as `[binding]` has them.
     #[serde(default)]
     pub preload: Vec<String>,
+    /// The same for programs that import a module of `[binding]`: what has the runtime look for it.
+    #[serde(default)]
+    pub modules: Vec<String>,
     /// Its runtime runs no prelude, so a program that needs one gets a new runtime.
     #[serde(default)]
     pub without_prelude: bool,
