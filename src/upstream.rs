@@ -53,6 +53,7 @@ pub use schema::misfit;
 use search::Searcher;
 pub use search::{Hit, MOST_HITS};
 pub use server::UpstreamServer;
+pub use signature::is_unseen;
 
 /// Servers that are started at a time to learn their tools.
 const AT_ONCE: usize = 4;

@@ -16,7 +16,7 @@ use super::job_tool::Rendered;
 use crate::caller::Caller;
 use crate::random::random_name;
 use crate::service::Job;
-use crate::upstream::{Approver, Decision, Question};
+use crate::upstream::{Approver, Decision, Question, is_unseen};
 
 /// How long a person may take.
 const PATIENCE: Duration = Duration::from_secs(900);
@@ -109,8 +109,7 @@ fn form(question: &Question) -> Value {
 
 /// A letter as a person sees it. SECURITY: what would change how the rest is shown is spelled out.
 fn visible(letter: char) -> String {
-    let steers = matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-    match steers || letter.is_control() {
+    match is_unseen(letter) {
         true => format!("\\u{:04x}", letter as u32),
         false => letter.to_string(),
     }

@@ -198,9 +198,14 @@ impl Bridge {
     }
 
     async fn whole(&self, asked: Asked) -> Result<Map<String, Value>, Refused> {
-        let server = self.find(&asked.server)?;
         let arguments = asked.arguments.unwrap_or_default();
-        Ok(server.call_whole(&asked.tool, arguments).await?)
+        let found = self.find(&asked.server);
+        if found.is_err()
+            && let Some(any) = self.servers.first()
+        {
+            any.note_refused(&asked.server, &asked.tool, &arguments);
+        }
+        Ok(found?.call_whole(&asked.tool, arguments).await?)
     }
 
     fn find(&self, name: &str) -> Result<&Arc<UpstreamServer>, CallError> {

@@ -19,6 +19,8 @@ use super::{Arguments, CallError, Functions, Tool, signature};
 use crate::config::{Reach, Redaction, Server};
 
 const NO_RESULT: &str = "it gave no result";
+/// Characters of a name that is a program's word alone.
+const LONGEST_NAME: usize = 128;
 
 pub struct UpstreamServer {
     /// As its owner calls it.
@@ -214,6 +216,15 @@ impl UpstreamServer {
         match self.written_down(tool, arguments).await? {
             Value::Object(result) => Ok(result),
             _ => Err(CallError::Tool(NO_RESULT.to_owned())),
+        }
+    }
+
+    /// Writes down that a program of this run called a server that it may not call, or that there is not.
+    pub(super) fn note_refused(&self, server: &str, tool: &str, arguments: &Arguments) {
+        if let Some(ledger) = &self.ledger {
+            let server: String = server.chars().take(LONGEST_NAME).collect();
+            let refused = CallError::UnknownServer(String::new());
+            ledger.begin(&server, tool, arguments).end(&Err(refused));
         }
     }
 

@@ -205,20 +205,28 @@ fn union(types: impl Iterator<Item = String>) -> String {
 
 /// Up to the first full stop that ends something, or the end of the line.
 fn sentence(text: &str) -> String {
-    let line = text.trim().lines().next().unwrap_or_default();
+    let line = one_line(text.trim().lines().next().unwrap_or_default());
     let end = ["。", ". "].iter().filter_map(|stop| line.find(stop)).min();
-    one_line(line.get(..end.unwrap_or(line.len())).unwrap_or_default())
-        .trim_end_matches('.')
-        .to_owned()
+    let sentence = line.get(..end.unwrap_or(line.len())).unwrap_or_default();
+    sentence.trim_end_matches('.').to_owned()
 }
 
-/// Without control characters, and spaces for what breaks lines.
+/// Without what nobody sees, and spaces for what breaks lines.
 pub fn one_line(text: &str) -> String {
     let visible: String = text
         .chars()
         .map(|it| if it.is_control() { ' ' } else { it })
+        .filter(|it| it.is_whitespace() || !is_unseen(*it))
         .collect();
     visible.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a letter is shown to nobody, or changes how others are shown: control characters, zero widths, directions, variants, tags.
+/// SECURITY: a model reads what a person does not see.
+pub fn is_unseen(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 pub fn cut(text: &str, most: usize) -> String {

@@ -8,7 +8,7 @@
 
 mod answer;
 mod canary;
-mod case;
+pub mod case;
 mod company;
 mod controls;
 mod drive;

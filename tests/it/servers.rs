@@ -1,6 +1,7 @@
 //! The tools of other MCP servers, called by programs: what a tool says is a value there, what a run was not given it
 //! does not reach, and nothing of a server's is seen; witnessed by the server's own log.
 
+mod attacks;
 mod command;
 mod consent;
 mod discovery;

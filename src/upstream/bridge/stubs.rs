@@ -57,7 +57,7 @@ fn python(tool: &Tool) -> String {
         some => format!("*{some}"),
     };
     let output = python_type(&tool.output);
-    let about = comment(&tool.description)
+    let about = signature::one_line(&tool.description)
         .replace('\\', "\\\\")
         .replace('"', "'");
     format!(
@@ -75,13 +75,4 @@ fn python_type(schema: &Value) -> &'static str {
         Some("object") => "dict[str, Any]",
         _ => "Any",
     }
-}
-
-/// A description in one line.
-fn comment(text: &str) -> String {
-    let visible = text
-        .chars()
-        .map(|it| if it.is_control() { ' ' } else { it });
-    let visible: String = visible.collect();
-    visible.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -62,7 +62,7 @@ pub const EXCLUDED: &[(&str, &[&str])] = &[
         &["PKG-08-build-rs-and-friends"],
     ),
     (
-        "needs upstream MCP servers and the bridge",
+        "driven against upstream servers by `tests/it/servers/attacks.rs`",
         &[
             "MCP-01-ungranted-server-or-tool",
             "MCP-02-recursion-into-self",

@@ -135,6 +135,11 @@ impl Client {
         }
     }
 
+    /// What came while something else was waited for.
+    pub fn heard(&self) -> &[Value] {
+        &self.early
+    }
+
     /// Closes the server's input and waits for its end; how long that took.
     pub fn close(&mut self) -> Duration {
         let start = Instant::now();
