@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::Path;
 use std::time::SystemTime;
 
 use rustix::fs::FileType;
@@ -98,6 +99,12 @@ impl WantedChanges {
         for path in &changes.deleted {
             self.known.remove(path);
         }
+    }
+
+    /// Whether a path is one of those that are not the program's own, or below one.
+    pub fn is_within_excepted(&self, path: &CellPath) -> bool {
+        let path = Path::new(path.as_str());
+        self.except.iter().any(|it| path.starts_with(it.as_str()))
     }
 
     /// What belongs to a runtime and not to the program.

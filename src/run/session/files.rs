@@ -48,7 +48,10 @@ impl Session {
             wanted.known.retain(|path, _| !is_gone(path.as_str()));
             for (path, version) in carried.files {
                 known.texts.forget(&path);
-                wanted.known.insert(path, version);
+                // What is shared by name is carried too, and no file of the program's.
+                if !wanted.is_within_excepted(&path) {
+                    wanted.known.insert(path, version);
+                }
             }
         }
         known.left_out = carried.left_out;

@@ -210,6 +210,10 @@ fn values_by_name_are_shared_by_all_languages() {
             ),
             "8 True None\n"
         );
+        // They are no files of the session's, though they are carried like those.
+        let left = json!({ "code": "open('left', 'w').close()", "language": "python" });
+        let facts = call_with(&mut client, left);
+        assert_eq!((files(&facts), facts.get("deleted")), (vec!["left"], None));
         let facts = call_with(
             &mut client,
             json!({ "code": "vars['../x'] = 1", "language": "python" }),
