@@ -77,8 +77,8 @@
     } catch {}
   };
 
-  // The program with its last expression, which begins where a line does, given to `$$v`. What is before it must be a program by
-  // itself, and it an expression by itself. An error in that very line is reported five columns late, and in no other.
+  // The program with its last expression given to `$$v`. What is before it must be a program by itself, and it an expression by itself. It
+  // begins where a line does or behind a semicolon. An error in that very line is reported five columns late, and in no other.
   const withValue = (program, isModule) => {
     const { Script } = require('vm');
     // A function has no imports and exports of its own; the rest of a module is as in an async one.
@@ -92,30 +92,41 @@
         return false;
       }
     };
+    const split = (before, last, after) => {
+      const expression = last.trimEnd().replace(/;$/, '');
+      const continues = /^\s*[([`+\-/.,*]/.test(expression) && !/(^|[;}])\s*$/.test(before);
+      const fits = expression.trim() && !continues && parses(before) && parses(`(${expression}\n)`);
+      return fits && `${before}$$v=(${expression}\n)${after}`;
+    };
     const lines = program.split('\n');
     const counts = (line) => line.trim() && !line.trimStart().startsWith('//');
     const end = lines.findLastIndex(counts) + 1;
     let at = end - 1;
     while (at > 0 && !(counts(lines[at]) && /^[^\s)\]}]/.test(lines[at]))) at--;
-    const before = lines.slice(0, at).join('\n');
-    const last = lines.slice(at, end).join('\n').replace(/;\s*$/, '');
-    const continues = /^[([`+\-/.,*]/.test(last) && !/(^|[;}])\s*$/.test(before);
-    if (at < 0 || continues || !parses(before) || !parses(`(${last}\n)`)) return program;
-    return [...lines.slice(0, at), `$$v=(${last}\n)`, ...lines.slice(end)].join('\n');
+    if (at < 0 || /\$\$v ?=/.test(program)) return program;
+    const before = lines.slice(0, at).map((line) => line + '\n').join('');
+    const last = lines.slice(at, end).join('\n');
+    const after = ['', ...lines.slice(end)].join('\n');
+    let found = split(before, last, after);
+    // Where the last line has several statements; the longest expression is looked for first.
+    for (let from = last.indexOf(';'), tries = 0; !found && from >= 0 && tries < 20; from = last.indexOf(';', from + 1), tries++) {
+      found = split(before + last.slice(0, from + 1), last.slice(from + 1), after);
+    }
+    return found || program;
   };
 
   const offer = () => {
     const { readFileSync } = fs;
     const { readFile } = fs.promises;
     const main = require('path').resolve(process.argv[1] ?? '');
-    const expect = () =>
-      Object.defineProperty(globalThis, '$$v', {
-        configurable: true,
-        set(value) {
-          delete globalThis.$$v;
-          keep(value);
-        },
-      });
+    // Who read the program before us may have had it give its value already.
+    Object.defineProperty(globalThis, '$$v', {
+      configurable: true,
+      set(value) {
+        delete globalThis.$$v;
+        keep(value);
+      },
+    });
     // A module is read by these.
     const url = require('url').pathToFileURL(main).href;
     fs.promises.readFile = async function (file, ...rest) {
@@ -125,7 +136,6 @@
       const text = bytes.toString();
       const program = withValue(text, true);
       if (program === text) return bytes;
-      expect();
       return typeof bytes === 'string' ? program : Buffer.from(program);
     };
     fs.readFileSync = function (file, ...rest) {
@@ -133,15 +143,13 @@
       if (file !== main || typeof text !== 'string') return text;
       fs.readFileSync = readFileSync;
       const program = withValue(text);
-      if (program !== text) {
-        fs.promises.readFile = readFile;
-        expect();
-      }
+      if (program !== text) fs.promises.readFile = readFile;
       return program;
     };
   };
 
   // What we were loaded by is not the program's, nor that of what it starts.
+  delete process.env.HOTCELL_SHOWS;
   for (const name of ['NODE_OPTIONS', 'BUN_OPTIONS', 'HOTCELL_PRELOAD']) {
     const rest = process.env[name]?.replace(/ ?--(require|preload)=\S*\/display\.cjs|:?[^:]*\/display\.cjs/, '');
     if (rest === '') delete process.env[name];
@@ -149,4 +157,5 @@
   }
   if (!('display' in globalThis)) Object.defineProperty(globalThis, 'display', { value: display, writable: true, configurable: true });
   if (wants.includes('value')) offer();
+  if (typeof module === 'object') module.exports = { json };
 }

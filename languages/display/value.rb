@@ -8,7 +8,7 @@ proc do
     escapes = { "\n" => '\n', "\r" => '\r', "\t" => '\t', '"' => '\"', '\\' => '\\\\' }
     '"' + text.gsub(/["\\\x00-\x1f]/) { |char| escapes[char] || format('\u%04x', char.ord) } + '"'
   end
-  left = 2000
+  left = 0
   json = lambda do |thing|
     return if (left -= 1) < 0
     case thing
@@ -28,9 +28,15 @@ proc do
       parts.all? ? "{#{parts.join(', ')}}" : nil
     end
   end
+  form = lambda do |value|
+    left = 2000
+    json.call(value)
+  end
+  # A session asks for that alone.
+  next form if Thread.current[:is_session]
   keep = lambda do |value|
     next if value.nil?
-    text, kind = json.call(value), 'json'
+    text, kind = form.call(value), 'json'
     text, kind = value.inspect, 'txt' if text.nil? || text.length > 16_384
     File.write(File.join(File.dirname(own), "display/value.#{kind}"), text[0, 16_384])
   rescue Exception

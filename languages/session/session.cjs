@@ -72,6 +72,17 @@
         return taken;
     };
 
+    // JSON if it is that, but for people at a prompt.
+    const form = (result) => {
+        let text;
+        try {
+            text = globalThis.$prompt ? undefined : require(folder + '/display.cjs').json(result);
+        } catch {
+            // Then it is text.
+        }
+        return text ?? util.inspect(result);
+    };
+
     // Modules are imported by our function: code at a prompt may not import by itself.
     const names = (list) => list.replace(/\bas\b/g, ':');
     const imports = (text) => text
@@ -135,7 +146,7 @@
                 prepare(text);
                 let result = await run(text, file);
                 if (result instanceof Promise) result = await result;
-                shown = result === undefined ? '' : util.inspect(result);
+                shown = result === undefined ? '' : form(result);
                 return (process.exitCode | 0) & 0xff;
             } catch (error) {
                 if (error && error.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED') {

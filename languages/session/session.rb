@@ -1,5 +1,6 @@
 # A session in Ruby: it takes calls from a FIFO, evaluates each at the top level, and says when it is done. A call is
 # `NUMBER BYTES INPUT\n` and its code, and is answered with `done NUMBER CODE BYTES\n` and the value of its last expression.
+# Number 0 is ours, and is not answered.
 proc do
   own, here = Process.pid, Dir.pwd
   folder = File.join(here, '.home/.hotcell')
@@ -51,10 +52,19 @@ proc do
     end
     $LOADED_FEATURES << 'hotcell.rb'
   RUBY
+  # JSON if it is that, but for people at a prompt.
+  script = "#{folder}/value.rb"
+  Thread.current[:is_session] = true
+  as_json = File.exist?(script) ? TOPLEVEL_BINDING.eval(File.read(script), script) : nil
+  Thread.current[:is_session] = nil
   loop do
     line = calls.gets or exit!(0)
     number, size, input = line.split.map(&:to_i)
     code = calls.read(size).force_encoding('UTF-8')
+    if number.zero?
+      binding.eval(code)
+      next
+    end
     status, value = 0, ''
     begin
       begin
@@ -69,7 +79,7 @@ proc do
         end
         Signal.trap('INT', on_interrupt || 'DEFAULT')
         result = TOPLEVEL_BINDING.eval(code, File.join(here, "call-#{number}.rb"), 1)
-        value = result.nil? ? '' : result.inspect.to_s
+        value = result.nil? ? '' : as_json&.call(result) || result.inspect.to_s
       ensure
         on_interrupt = Signal.trap('INT', 'IGNORE')
       end

@@ -60,6 +60,10 @@ pub fn equip(
         let start = display.start.iter().map(|word| fill(word));
         insert_before(&mut launch.argv, program, start);
     }
+    if let Some(engine) = runtime.way.value.as_ref().filter(|_| wants.value) {
+        let words = [jail::ENGINE, engine, program].map(str::to_owned);
+        launch.argv.splice(0..0, words);
+    }
     if !display.prepend.is_empty()
         && let Some(InputFile {
             source: FileSource::Bytes(code),

@@ -93,7 +93,7 @@ impl Program<'_> {
         let is_in_home = |file: &InputFile| file.path.as_str().starts_with(".home");
         // Where nobody was expected to call a server, no pre-started sandbox listens for calls.
         let can_bind = |binding: &Binding| upstream.has_any && self.runs(&binding.prelude);
-        let can_show = |(display, _): (&Display, _)| !display.prelude.is_empty();
+        let can_show = |(display, _): (&Display, _)| self.runs(&display.prelude);
         runtime.way.embedded.is_none()
             && !runtime.way.cold
             && !self.is_given_words

@@ -223,7 +223,27 @@ fn values_of_javascript_come_too() {
             json!([2, 4, 6]),
         ),
         ("const a = { b: 'é' };\na;", "", json!({ "b": "é" })),
-        ("new Date(0).getTime() + 1", "", Value::Null),
+        ("new Date(0).getTime() + 1", "", json!(1)),
+        ("const f = (n) => n * 2; f(4)", "", json!(8)),
+        (
+            "function f(n) { return n < 2 ? n : f(n - 1) + f(n - 2) }\nf(10)",
+            "",
+            json!(55),
+        ),
+        ("({ a: 1 })", "", json!({ "a": 1 })),
+        ("await Promise.resolve([5])", "", json!([5])),
+        ("const f = async () => 3;\nf()", "", Value::Null),
+        ("JSON.parse('[1]') // one", "", json!([1])),
+        (
+            "setTimeout(() => console.log('late'), 1)",
+            "late\n",
+            Value::Null,
+        ),
+        (
+            "async function main() { console.log('m'); return 5 }\nmain()",
+            "m\n",
+            Value::Null,
+        ),
         (
             "const m = new Map([[1, 2]]);\nm",
             "",

@@ -11,6 +11,7 @@ mod node;
 mod packages;
 mod report;
 mod session;
+mod value;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -40,12 +41,15 @@ const UNSETTLED: u8 = 13;
 const CONTROL: &str = "__hotcell";
 /// The variable with the scripts that are loaded before the program, with colons between them.
 const PRELOAD: &str = "HOTCELL_PRELOAD";
+/// The variable with what the program may show.
+const SHOWS: &str = "HOTCELL_SHOWS";
 
 pub const VERSION: &str = "0.16.2";
 
 pub use node::for_node;
 use report::{not_a_program, thrown, uncaught};
 pub use session::{javascript_session, typescript_session};
+pub use value::for_value;
 
 /// What is known of the program's files while it runs.
 pub struct Files {
@@ -82,7 +86,7 @@ pub fn typescript(program: &Program) -> Result<u8, Failed> {
 }
 
 fn run(program: &Program, dialect: Dialect) -> Result<u8, Failed> {
-    let source = program.text()?;
+    let source = &value::wanted(program.text()?, dialect);
     let main = path_of(program)?;
     let script = script::read(&main, source, dialect)
         .map_err(|broken| not_a_program(&main, source, &broken))?;

@@ -5,10 +5,11 @@ use std::ops::Range;
 use std::path::Path;
 
 use oxc_allocator::Allocator;
+use oxc_ast::ast::{Program, Statement};
 use oxc_codegen::{Codegen, CodegenOptions};
 use oxc_parser::{ParseOptions, Parser, ParserReturn};
 use oxc_semantic::SemanticBuilder;
-use oxc_span::SourceType;
+use oxc_span::{GetSpan, SourceType, Span};
 use oxc_transformer::{JsxRuntime, TransformOptions, Transformer};
 
 /// A program as a plain JavaScript engine can take it.
@@ -114,6 +115,35 @@ pub fn imports(source: &str, dialect: Dialect) -> Vec<Range<usize>> {
     places
 }
 
+/// A program whose last expression is given to `$$v`, if it ends with one.
+///
+/// An error in that very line is reported five columns late, and in no other.
+pub fn with_value(source: &str, dialect: Dialect) -> Option<String> {
+    let kind = SourceType::unambiguous().with_typescript(dialect == Dialect::TypeScript);
+    let allocator = Allocator::default();
+    let first = parse(&allocator, source, kind);
+    let last = match first.diagnostics.has_errors() {
+        true => {
+            let with_jsx = parse(&allocator, source, kind.with_jsx(true));
+            last_expression(&with_jsx.program).filter(|_| !with_jsx.diagnostics.has_errors())
+        }
+        false => last_expression(&first.program),
+    }?;
+    let (start, end) = (last.start as usize, last.end as usize);
+    let (before, rest) = source.split_at_checked(start)?;
+    let (expression, after) = rest.split_at_checked(end.checked_sub(start)?)?;
+    Some(format!("{before}$$v=({expression}){after}"))
+}
+
+fn last_expression(program: &Program<'_>) -> Option<Span> {
+    match program.body.last() {
+        Some(Statement::ExpressionStatement(last)) => Some(last.expression.span()),
+        Some(_) => None,
+        // A text alone is a directive.
+        None => program.directives.last().map(|it| it.expression.span),
+    }
+}
+
 fn parse<'a>(allocator: &'a Allocator, source: &'a str, kind: SourceType) -> ParserReturn<'a> {
     let options = ParseOptions {
         allow_return_outside_function: true,
@@ -194,5 +224,44 @@ impl Places {
         found.map_or((line, column), |place| {
             (place.source.0 + 1, place.source.1 + 1)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_expression_of_a_program_is_given_away_and_nothing_else_is_touched() {
+        for (source, expected) in [
+            ("1 + 1", "$$v=(1 + 1)"),
+            (
+                "let x: number = 4; x * 2 // eight\n",
+                "let x: number = 4; $$v=(x * 2) // eight\n",
+            ),
+            ("f()\n;(a)\n", "f()\n;$$v=((a))\n"),
+            (
+                "import a from 'a';\nawait a<string>(\n  1,\n);\n",
+                "import a from 'a';\n$$v=(await a<string>(\n  1,\n));\n",
+            ),
+            ("'text'", "$$v=('text')"),
+            ("'use strict'\n'é' + 1", "'use strict'\n$$v=('é' + 1)"),
+            ("<b>{x}</b>", "$$v=(<b>{x}</b>)"),
+        ] {
+            let written = with_value(source, Dialect::TypeScript);
+            assert_eq!(written.as_deref(), Some(expected));
+        }
+        for source in [
+            "",
+            "// 1",
+            "let x = 1",
+            "1; interface A {}",
+            "if (x) y",
+            "export default 1",
+            "1 +",
+            "for (;;) {}\n1 1",
+        ] {
+            assert_eq!(with_value(source, Dialect::TypeScript), None, "{source}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! An engine that is kept between calls: it takes them from a FIFO, runs each, and says when it is done.
 //!
-//! A call is `NUMBER BYTES INPUT\n` and its code; the answer is `done NUMBER CODE BYTES\n` and its value. An interrupt sets
+//! A call is `NUMBER BYTES INPUT\n` and its code; the answer is `done NUMBER CODE BYTES\n` and its value. Number 0 is ours, and is not answered. An interrupt sets
 //! a flag, which an engine that can looks at.
 
 use std::fs::{self, File};
@@ -60,6 +60,9 @@ pub fn serve(
             value += " ...";
         }
         let _ = io::stdout().flush();
+        if number == 0 {
+            continue;
+        }
         let answer = format!("done {number} {code} {}\n{value}", value.len());
         answers.write_all(answer.as_bytes()).map_err(failed)?;
     }

@@ -38,6 +38,9 @@ pub struct Way {
     /// The engine of ours that runs it, or that prepares it for `{runtime}`.
     #[serde(default, deserialize_with = "engine")]
     pub embedded: Option<String>,
+    /// The engine of ours that has a program give its last value away before `{runtime}` reads it, where the scripts of `[display]` cannot.
+    #[serde(default, deserialize_with = "engine")]
+    pub value: Option<String>,
     /// Arguments before the program's file that make it load a script first, as `[binding]` has them.
     #[serde(default)]
     pub preload: Vec<String>,

@@ -59,15 +59,75 @@ fn javascript_displays_with_node_and_without() {
     assert_eq!(result["structuredContent"]["stdout"], "undefined\n");
 }
 
+/// Programs and their last values, the same wherever they run.
+fn values(client: &mut raw::Stdio, language: &str) {
+    for (code, value) in [
+        ("const x = 4; x * 2 // eight", json!(8)),
+        ("'text'", json!("text")),
+        (
+            "function f(n) {\n  return { n };\n}\nf(\n  2,\n);\n",
+            json!({ "n": 2 }),
+        ),
+        (
+            "import { sep } from 'node:path';\nconst x = 1;\n[await Promise.resolve(5), sep]",
+            json!([5, "/"]),
+        ),
+        ("import os from 'node:os';\nconst x = 4;\nx", json!(4)),
+        (
+            "export const a = 1;\nnew Map([[a, 2]])",
+            json!("Map(1) { 1 => 2 }"),
+        ),
+        ("const f = async () => 3;\nf()", Value::Null),
+        ("if (true) { 5 }", Value::Null),
+        ("console.log(1); 7", json!(7)),
+    ] {
+        let facts = run(client, language, code)["structuredContent"].clone();
+        assert_eq!(facts["status"], "ok", "{language}: {code}: {facts}");
+        assert_eq!(facts["value"], value, "{language}: {code}: {facts}");
+        assert_eq!(facts.get("files"), None, "{language}: {code}");
+    }
+    // The place of an error is the program's own, and what makes this happen is nowhere to be seen.
+    let failing = run(client, language, "const a = 1;\nnull.x + a")["structuredContent"].clone();
+    assert_eq!(failing["error"]["line"], 2, "{language}: {failing}");
+    let env = "Object.keys(process.env).filter((it) => it.startsWith('HOTCELL'))";
+    let code = format!("import process from 'node:process';\n{env}");
+    let facts = run(client, language, &code)["structuredContent"].clone();
+    assert_eq!(facts["value"], json!([]), "{language}: {facts}");
+}
+
 #[test]
-fn javascript_displays_with_deno() {
+fn values_of_last_expressions_come_from_node_and_from_the_engine_inside() {
+    if anyone().is_none() {
+        return;
+    }
+    let mut client = raw::Stdio::open(&[]);
+    for language in ["javascript@embedded", "typescript@embedded"] {
+        values(&mut client, language);
+    }
+    for language in ["javascript@node", "typescript@node"] {
+        if has("node") {
+            values(&mut client, language);
+        }
+    }
+    let typed = "type T = { a: number };\nconst t = { a: 1 } as T;\nt satisfies T";
+    let facts = run(&mut client, "typescript@embedded", typed)["structuredContent"].clone();
+    assert_eq!(facts["value"], json!({ "a": 1 }), "{facts}");
+}
+
+#[test]
+fn javascript_displays_and_has_values_with_deno() {
+    if anyone().is_none() {
+        return;
+    }
     let data = std::env::var_os("HOTCELL_TEST_DATA").unwrap_or_default();
     let deno = Path::new(&data).join("hotcell/runtimes/first/deno");
-    if anyone().is_none() || !deno.exists() {
-        return skip("no fetched deno in $HOTCELL_TEST_DATA");
+    if !deno.exists() && !has("deno") {
+        return skip("no fetched deno in $HOTCELL_TEST_DATA, and none in PATH");
     }
     let mut client = raw::Stdio::open_as(&[], |command, _| {
-        command.env("XDG_DATA_HOME", &data);
+        if deno.exists() {
+            command.env("XDG_DATA_HOME", &data);
+        }
     });
     for language in ["javascript@deno", "typescript@deno"] {
         let code = SHOWS.replace(
@@ -75,6 +135,7 @@ fn javascript_displays_with_deno() {
             "import process from 'node:process';\nconsole.log",
         );
         shows(&run(&mut client, language, &code), language);
+        values(&mut client, language);
     }
 }
 

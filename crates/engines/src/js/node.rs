@@ -2,13 +2,13 @@
 //! away, and node is started on what is left in our place.
 
 use std::collections::HashMap;
+use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{env, fs};
 
 use super::modules::named_file;
-use super::{Failed, Program, not_a_program, ours, packages};
+use super::{Failed, Program, not_a_program, ours, packages, path_of, value};
 use crate::script::{self, Dialect};
 
 /// What node is started on. Beside the program, so that its relative imports are right.
@@ -19,10 +19,10 @@ pub fn for_node(program: &Program) -> Result<u8, Failed> {
     let [node, args @ ..] = program.args.as_slice() else {
         return Err(ours("no program to start".to_owned()));
     };
-    let folder = env::current_dir().map_err(|error| ours(error.to_string()))?;
-    let main = folder.join(&program.file);
+    let main = path_of(program)?;
     let mut files = Files::default();
-    let written = files.translate(&main, program.text()?, WRITTEN)?;
+    let source = value::wanted(program.text()?, Dialect::of(&main));
+    let written = files.translate(&main, &source, WRITTEN)?;
     let mut command = Command::new(node);
     command.arg("--enable-source-maps").arg(&written).args(args);
     // Returns only if that failed.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use rquickjs::context::EvalOptions;
 use rquickjs::{CatchResultExt, Function, Object, Promise, Value};
@@ -14,8 +15,9 @@ use crate::Program;
 use crate::script::{self, Dialect};
 use crate::session::{Done, INTERRUPTED, serve};
 
-/// Of the jobs that promises have left.
-const MOST_LEFT: usize = 10_000;
+/// How long the jobs that promises have left may take to end. The engine looks at each ten thousandth step of them whether it shall stop, so
+/// a chain without an end is stopped within milliseconds; before this is over the server would end us.
+const MOST_LEFT: Duration = Duration::from_secs(1);
 
 /// The script with `display`, and the folder of what a call shows, which is that call's alone.
 const DISPLAY: &str = "/workspace/.home/.hotcell/display.cjs";
@@ -50,8 +52,11 @@ fn evaluate(world: &World<'_, '_>, call: &Program) -> Result<Done, Failed> {
 /// Forgets what a call that was stopped has left to do. One that cannot be brought to an end takes the session with it.
 fn abandon(world: &World<'_, '_>) {
     // What runs for long is still stopped here.
-    if !(0..MOST_LEFT).any(|_| !world.ctx.execute_pending_job()) {
-        std::process::exit(INTERRUPTED.into());
+    let started = Instant::now();
+    while world.ctx.execute_pending_job() {
+        if started.elapsed() > MOST_LEFT {
+            std::process::exit(INTERRUPTED.into());
+        }
     }
     world.files.take_up();
     let forget: rquickjs::Result<Function> = world.control.get("forget");
@@ -104,7 +109,7 @@ fn attempt(world: &World<'_, '_>, call: &Program) -> Result<Done, Failed> {
             }
         }
         let shown: Function = control.get("shown")?;
-        shown.call((value,))
+        shown.call((value, DISPLAY))
     };
     let value = shown().catch(ctx).map_err(fail)?;
     Ok(Done { code, value })

@@ -219,8 +219,16 @@
       host.ticks.length = 0;
       unhandled.clear();
     },
-    shown(value) {
-      return value === undefined ? '' : inspect(value);
+    // JSON if it is that, but for people at a prompt; the script of that path has what tells.
+    shown(value, script) {
+      if (value === undefined) return '';
+      let text;
+      try {
+        text = globalThis.$prompt ? undefined : library('node').load(script).json(value);
+      } catch {
+        // Then it is text.
+      }
+      return text ?? inspect(value);
     },
     builtin(name) {
       return library('node').builtin(name);
