@@ -20,6 +20,7 @@ use crate::language::{Definition, Registry, Runtime, Surroundings, Tiers};
 use crate::packages::{Packages, Settings};
 use crate::plan::{Defaults, RunPlan};
 use crate::request::{IsolationChoice, Network, RunRequest};
+use crate::resident::{self, Servers};
 use crate::run::Surface;
 use crate::upstream::{Functions, ServerStderr, UpstreamServers};
 
@@ -81,11 +82,28 @@ impl Engine {
         }
     }
 
-    /// An engine that already starts what most cells need: those that see `/usr`
-    /// alone. For the first thread of a process, which must live as long as the engine.
+    /// For the first lines of a process that runs one program: finds a server that lends sandboxes, or starts what most cells need, those
+    /// that see `/usr` alone. It must have one thread and have read nothing.
+    pub fn look_around() {
+        // SECURITY: a fork follows, whose cells are not to know our arguments: nothing may copy them before.
+        match servers() {
+            Some(servers) => *lock(&FOUND) = Some(servers),
+            None => jail::launch_early(),
+        }
+    }
+
+    /// An engine that goes on with what [`look_around`](Self::look_around) has found or started. For the first thread of a process, which
+    /// must live as long as the engine.
     pub fn early() -> Self {
-        let provider = JailProvider::early();
-        Self::with_provider(Surroundings::from_env(), provider)
+        let around = Surroundings::from_env();
+        // `hotcell a.py` has not looked.
+        let found = lock(&FOUND).take();
+        let Some(servers) = found.or_else(servers) else {
+            return Self::with_provider(around, JailProvider::early());
+        };
+        // What a server's sandboxes have loaded is found by asking for the same.
+        let tiers = Tiers::load(around.config.as_deref()).unwrap_or_default();
+        Self::with_provider(around, JailProvider::borrowing(servers)).with_tiers(&tiers)
     }
 
     /// The same in a jail with `size` sandboxes pre-started for each runtime, for a process that lives on.
@@ -339,6 +357,21 @@ impl Engine {
             .as_ref()
             .map_err(|error| Rejected::Config(error.clone()))
     }
+}
+
+/// The servers that were found before anything else.
+static FOUND: Mutex<Option<Servers>> = Mutex::new(None);
+
+/// Those that run, unless an argument says to do without.
+fn servers() -> Option<Servers> {
+    match jail::sys::has_argument(resident::ALONE) {
+        true => None,
+        false => Servers::find(),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn defaults(config: &Result<Config, Arc<ConfigError>>) -> Defaults {

@@ -25,6 +25,7 @@
 //! - [`upstream`] are other MCP servers, whose tools a program may call.
 //! - `search` ranks descriptions of tools by a question in words.
 //! - `store` has output that was too long for its answer, for a while.
+//! - `resident` finds the servers of this user that run already, which lend sandboxes to `hotcell run`.
 //! - `records` writes down what was run, in one SQLite file.
 //! - `held` counts the memory that is held for callers.
 //! - `inventory` is what a stored folder holds, to tell later whether it still does.
@@ -142,6 +143,7 @@ mod plan;
 mod publish;
 mod random;
 mod records;
+mod resident;
 mod search;
 mod secret;
 mod spool;
@@ -153,9 +155,12 @@ pub use http::serve;
 /// the program of one. Then it ends with the code that is returned.
 ///
 /// Which of these it is, the name that it was started under says. Of the command line only the
-/// first word is looked at: with `run`, the first sandbox starts here, before anything is parsed.
+/// first word is looked at: with `run`, the first sandbox starts here, before anything is parsed, unless a server is found that has one.
 pub fn hook() -> Option<std::process::ExitCode> {
-    jail::hook_early(c"run");
+    jail::hook();
+    if jail::sys::command_line_start()[1] == c"run" {
+        engine::Engine::look_around();
+    }
     let mut arguments = std::env::args_os();
     match arguments.next() {
         Some(name) if name == jail::ENGINE => {

@@ -4,7 +4,10 @@
 //! not known here.
 
 mod ahead;
+mod borrow;
 mod branches;
+mod lend;
+mod loan;
 mod prestarted;
 mod running;
 mod setup;
@@ -23,7 +26,9 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use super::pool::{Budget, Pool, Size, Taken};
 use super::{Boxed, Cell, CellError, Launch, Prestart, Provider, Requirement, Start};
 use crate::caller::Caller;
+use crate::resident::Servers;
 use ahead::{AheadMaker, AheadPools};
+use borrow::Lenders;
 use prestarted::ZygoteMaker;
 use running::{Guard, JailCell};
 use setup::{AsyncCell, Program};
@@ -57,6 +62,8 @@ pub struct JailProvider {
     warming: Option<Warming>,
     pools: Mutex<HashMap<PoolKey, Vec<ZygotePool>>>,
     aheads: AheadPools,
+    /// Who may have a sandbox that waits, where this process keeps none.
+    lenders: Option<Lenders>,
     budget: OnceLock<Arc<Budget>>,
     /// The zygotes' library as a memfd, if it could be made.
     library: OnceLock<Option<Arc<OwnedFd>>>,
@@ -84,6 +91,7 @@ impl JailProvider {
             warming: None,
             pools: Mutex::default(),
             aheads: AheadPools::default(),
+            lenders: None,
             budget: OnceLock::new(),
             library: OnceLock::new(),
         }
@@ -100,6 +108,14 @@ impl JailProvider {
         let source: Arc<dyn Source> = Arc::new(JailSource { host, jail });
         lock(&provider.plain).insert(View::default(), source);
         provider
+    }
+
+    /// One that borrows its sandboxes of these servers, and makes its own where none lends one.
+    pub fn borrowing(servers: Servers) -> Self {
+        Self {
+            lenders: Some(Lenders::new(servers)),
+            ..Self::default()
+        }
     }
 
     /// Has sandboxes pre-started for programs to come.
@@ -126,16 +142,9 @@ impl JailProvider {
         has_input: bool,
         caller: &Caller,
     ) -> Result<Option<Arc<Pool<ZygoteMaker>>>, CellError> {
-        let (Some(warming), Some(prestart)) = (&self.warming, &launch.prestart) else {
+        let (Some(warming), Some(prestart)) = (&self.warming, launch.waiting_runtime()) else {
             return Ok(None);
         };
-        if launch.terminal.is_some() || launch.loopback.is_some() && !prestart.listens {
-            return Ok(None);
-        }
-        // A new cell has what a prelude does from its start.
-        if prestart.prelude.len() > jail::spec::LONGEST_PRELUDE {
-            return Ok(None);
-        }
         let Some(library) = self.library.get_or_init(library) else {
             return Ok(None);
         };
@@ -175,6 +184,11 @@ impl JailProvider {
             launch: start.launch,
             requirement: start.requirement,
         };
+        if let Some(lenders) = &self.lenders
+            && let Some(cell) = lenders.start(&start, &program).await?
+        {
+            return Ok(cell);
+        }
         let pool = self.pool(start.launch, start.has_input, start.caller)?;
         let maker = pool.as_ref();
         let maker = maker.and_then(|pool| ahead_maker(pool, start.launch, start.requirement));
@@ -254,7 +268,19 @@ impl Provider for JailProvider {
     }
 
     fn prepare(&self, view: &View) -> Result<(), CellError> {
+        // A server has it ready.
+        if self.lenders.is_some() && view.mounts.is_empty() {
+            return Ok(());
+        }
         self.plain(view)?.start()
+    }
+
+    fn lend<'a>(&'a self, line: OwnedFd, caller: &'a Caller) -> Boxed<'a, ()> {
+        Box::pin(async move {
+            if let Err(error) = self.lend_over(line, caller).await {
+                tracing::debug!(%error, "no sandbox was lent");
+            }
+        })
     }
 
     fn settle(&self) {

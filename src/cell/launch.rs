@@ -62,7 +62,7 @@ pub struct Share {
 }
 
 /// A runtime that may have been started before the program came.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Prestart {
     pub zygote: Zygote,
     /// The usual limits, which such sandboxes are made with: a program with others gets a new one.
@@ -228,6 +228,15 @@ impl Launch {
             channel: true,
             ..self
         }
+    }
+
+    /// The runtime that it could go on with, unless it needs what only a new cell has.
+    pub fn waiting_runtime(&self) -> Option<&Prestart> {
+        let prestart = self.prestart.as_ref()?;
+        let is_heard = self.loopback.is_none() || prestart.listens;
+        // A new cell has what a prelude does from its start.
+        let is_short = prestart.prelude.len() <= jail::spec::LONGEST_PRELUDE;
+        (self.terminal.is_none() && is_heard && is_short).then_some(prestart)
     }
 
     /// Whether its workspace is used after it has started.

@@ -190,6 +190,11 @@ impl<M: Maker> Pool<M> {
         Refill(self.clone())
     }
 
+    /// Keeps it when it is not used, unless each of its sandboxes has a runtime of its own.
+    pub fn stay(&self) {
+        self.lock().kept |= self.size.own_memory.is_none();
+    }
+
     /// Fills it and keeps it when it is not used.
     pub fn keep(self: &Arc<Self>) {
         self.lock().kept = true;

@@ -22,7 +22,6 @@ use crate::caller::Caller;
 use crate::display;
 use crate::engine::{Engine, Rejected, RunResult, StartError};
 use crate::hint;
-use crate::language::Surroundings;
 use crate::output::{RunOutput, Verdict};
 use crate::plan::RunPlan;
 use crate::publish::SAVED;
@@ -44,7 +43,7 @@ const BROKEN_PIPE: u8 = 128 + 13;
 
 /// `early` is an engine that starts its first sandbox already.
 pub fn main(arguments: Arguments, early: Option<Engine>) -> ExitCode {
-    let engine = early.unwrap_or_else(|| Engine::new(Surroundings::from_env()));
+    let engine = early.unwrap_or_else(Engine::early);
     let engine = engine.with_isolation(arguments.requirement.isolation());
     let arguments = &arguments.find_program(engine.registry());
     let json = arguments.json;

@@ -4,12 +4,15 @@ mod arguments;
 mod compat;
 mod http;
 mod limits;
+mod socket;
 
+use std::convert::Infallible;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::sync::oneshot;
 
 use super::signals::asked_to_end;
 use super::{BAD_INPUT, OUR_FAILURE, cannot_start, explain, print_error, saved};
@@ -35,6 +38,7 @@ const INSTRUCTIONS: &str = "Use `run` to execute code: each call is a fresh sand
     Failures say what went wrong in error.kind and what to do in error.hint.";
 
 pub fn main(arguments: &Arguments) -> ExitCode {
+    let given = socket::given();
     // First of all: nothing but the protocol may ever reach it.
     let (input, output) = match stdio::stdin().and_then(|input| Ok((input, stdio::take_stdout()?)))
     {
@@ -84,21 +88,33 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     };
     let server = assembled.server.clone();
     let records = assembled.service.records().cloned();
+    let service = assembled.service.clone();
     let code = runtime.block_on(async {
+        let (ended, end) = oneshot::channel::<Infallible>();
+        let is_given = given.is_some();
+        let lend = socket::lend(&service, given, async { drop(end.await) }, asked_to_end());
         let serve = async {
-            match http {
+            let code = match http {
                 Some(address) => http::serve(&server, address, arguments, asked_to_end()).await,
+                // Whoever started it for its socket has no more to say to it.
+                None if is_given => {
+                    asked_to_end().await;
+                    ExitCode::SUCCESS
+                }
                 None => {
                     stdio::serve(&server, input, output, asked_to_end()).await;
                     ExitCode::SUCCESS
                 }
-            }
+            };
+            drop(ended);
+            code
         };
         tokio::select! {
-            code = serve => code,
+            (code, ()) = async { tokio::join!(serve, lend) } => code,
             () = assembled.follow_changes() => OUR_FAILURE.into(),
         }
     });
+    drop(service);
     // Ends what is left of the sandboxes before we do.
     drop(server);
     runtime.shutdown_timeout(Duration::from_millis(500));

@@ -42,6 +42,7 @@ mod readme;
 mod records;
 mod repl;
 mod report;
+mod resident;
 mod run;
 mod runtimes;
 mod same;

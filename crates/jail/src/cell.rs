@@ -9,11 +9,12 @@ use std::time::Duration;
 use rustix::net::RecvFlags;
 use rustix::process::{Signal, pidfd_send_signal};
 
-use crate::cgroup::Usage;
+use crate::cgroup::{Cgroup, Usage};
 use crate::codec;
 use crate::error::Failed;
 use crate::host::Host;
 use crate::lease::Lease;
+use crate::loan::Lent;
 use crate::proc_usage::{self, ProcUsage};
 use crate::spec::{Exit, Missing, Start, Status, WorkerWalls};
 use crate::supervisor::{Dying, SpawnerHandle};
@@ -44,6 +45,8 @@ pub struct Cell {
     pub(crate) made_by: Option<(Arc<Host>, Arc<SpawnerHandle>)>,
     pub(crate) status: Option<OwnedFd>,
     pub(crate) lease: Option<Lease>,
+    /// In place of these two, of one that another process has made.
+    pub(crate) lent: Option<Lent>,
     pub(crate) pidfd: Option<OwnedFd>,
     pub(crate) folders: Option<Folders>,
     pub(crate) listener: Sent,
@@ -79,6 +82,18 @@ impl Sent {
         Ok(())
     }
 
+    /// One that has come, if it has.
+    pub fn of(fd: Option<OwnedFd>) -> Self {
+        fd.map_or(Self::None, Self::Here)
+    }
+
+    pub fn here(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Here(fd) => Some(fd.as_fd()),
+            _ => None,
+        }
+    }
+
     fn take(&mut self) -> Option<OwnedFd> {
         match std::mem::replace(self, Self::None) {
             Self::Here(fd) => Some(fd),
@@ -88,9 +103,9 @@ impl Sent {
 }
 
 pub struct Folders {
-    workspace: OwnedFd,
+    pub(crate) workspace: OwnedFd,
     /// Has something to look at only where no cgroup counts for us.
-    usage: Arc<ProcUsage>,
+    pub(crate) usage: Arc<ProcUsage>,
 }
 
 /// Counts what a cell uses, in any thread.
@@ -187,8 +202,7 @@ impl Cell {
     /// Lets go of the cell's folders, unless its use is read from them. Whoever holds
     /// them last pays for their end.
     pub fn close_folders(&mut self) {
-        let lease = self.lease.as_ref();
-        if lease.is_some_and(|lease| lease.cgroup.is_some()) {
+        if self.cgroup().is_some() {
             self.folders = None;
         }
     }
@@ -223,8 +237,7 @@ impl Cell {
 
     /// What the cell uses now and has used.
     pub fn usage(&self) -> Usage {
-        let lease = self.lease.as_ref();
-        match (lease.and_then(|lease| lease.cgroup.as_ref()), &self.folders) {
+        match (self.cgroup(), &self.folders) {
             (Some(cgroup), _) => cgroup.read(),
             (None, Some(folders)) => {
                 let pidfd = self.pidfd.as_ref().map(AsFd::as_fd);
@@ -236,14 +249,18 @@ impl Cell {
 
     /// Who counts for it where no cgroup does. Takes a while, so that it is for a thread that may block.
     pub fn watcher(&self) -> Option<Watcher> {
-        let lease = self.lease.as_ref();
-        let folders = self.folders.as_ref();
-        let folders = folders.filter(|_| lease.is_none_or(|lease| lease.cgroup.is_none()))?;
+        let folders = self.folders.as_ref().filter(|_| self.cgroup().is_none())?;
         Some(Watcher {
             usage: folders.usage.clone(),
             workspace: folders.workspace.try_clone().ok()?,
             init: self.pidfd.as_ref()?.try_clone().ok()?,
         })
+    }
+
+    /// The cgroup that counts for it, if one does.
+    fn cgroup(&self) -> Option<&Cgroup> {
+        let own = self.lease.as_ref().and_then(|lease| lease.cgroup.as_ref());
+        own.or(self.lent.as_ref().and_then(|lent| lent.cgroup.as_ref()))
     }
 
     /// The processor time of all that runs in the cell, and of what that has reaped. For the end of one that no cgroup counts for.
@@ -263,8 +280,13 @@ impl Drop for Cell {
                 is_empty: self.is_empty,
                 _folders: self.folders.take(),
             }),
-            // The engine of a container reaps it.
-            _ => self.kill(),
+            // The engine of a container reaps it, or who has lent it.
+            _ => {
+                self.kill();
+                if self.lent.is_some() && !self.is_empty {
+                    self.wait_for_its_end();
+                }
+            }
         }
     }
 }

@@ -20,6 +20,7 @@ use self::layout::{Hierarchy, Layout};
 use self::owner::Owner;
 
 mod layout;
+mod loan;
 mod owner;
 mod scope;
 mod slot_cgroup;
@@ -29,6 +30,7 @@ mod tests;
 mod unified;
 mod usage;
 
+pub use loan::LentCgroup;
 pub use slot_cgroup::Cgroup;
 pub use sweep::sweep;
 pub use usage::Usage;

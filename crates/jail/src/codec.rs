@@ -28,6 +28,7 @@ pub trait Codec: Sized {
 }
 
 /// Implements [`Codec`] for a struct, field by field.
+#[macro_export]
 macro_rules! fields {
     ($type:ty { $($field:tt),+ $(,)? }) => {
         impl $crate::codec::Codec for $type {
@@ -42,7 +43,7 @@ macro_rules! fields {
         }
     };
 }
-pub(crate) use fields;
+pub use fields;
 
 pub fn to_bytes(value: &impl Codec) -> Vec<u8> {
     let mut out = Writer(vec![VERSION]);

@@ -153,6 +153,7 @@ impl Connected {
             made_by: None,
             status: Some(self.status),
             lease: None,
+            lent: None,
             pidfd: Some(self.pidfd),
             folders: None,
             listener: Sent::expected(spec.policy.listen.is_some()),

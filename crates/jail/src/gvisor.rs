@@ -86,6 +86,7 @@ impl Sandbox {
             made_by: None,
             status: Some(status),
             lease: None,
+            lent: None,
             pidfd: Some(pidfd),
             folders: None,
             listener: Sent::None,

@@ -82,6 +82,7 @@ fn lock_early() -> MutexGuard<'static, Option<Launched>> {
     EARLY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Starts a spawner that [`Host::open_early`] will find. For a process that has one thread and knows nothing yet.
 pub fn launch_early() {
     // Looking for cgroups may move this process, and a spawner has to follow it.
     if cgroup::stay_where_we_are() {

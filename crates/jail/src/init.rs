@@ -30,7 +30,7 @@ use rustix::process::{DumpableBehavior, Signal};
 
 pub(crate) use self::image::Image;
 pub(crate) use self::limits::bound_cpu;
-pub use self::limits::processors;
+pub use self::limits::{are_in_reach, processors};
 use self::reaper::Reaper;
 use self::worker::Worker;
 use crate::codec;

@@ -137,6 +137,7 @@ impl Jail {
             made_by: Some((self.host.clone(), spawner)),
             status: Some(ours),
             lease: Some(lease),
+            lent: None,
             pidfd: None,
             folders: None,
             listener: Sent::expected(policy.listen.is_some()),

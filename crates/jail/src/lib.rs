@@ -7,11 +7,9 @@
 //! runtime that is started before its program is known ([`prestart`]) runs some of
 //! it too, in a library that is not ours.
 
-use std::ffi::CStr;
-
 mod cell;
 pub mod cgroup;
-mod codec;
+pub mod codec;
 pub mod container;
 mod devices;
 mod error;
@@ -23,6 +21,8 @@ mod host;
 pub mod init;
 mod jail;
 mod lease;
+mod loan;
+mod origin;
 pub mod output;
 mod policy;
 pub mod prestart;
@@ -34,12 +34,14 @@ pub mod spec;
 mod subordinate;
 mod supervisor;
 pub mod sys;
-mod wire;
+pub mod wire;
 
 pub use cell::{Cell, Event};
 pub use error::{Failed, JailError};
-pub use host::Host;
+pub use host::{Host, launch_early};
 pub use jail::Jail;
+pub use loan::Loan;
+pub use origin::{Origin, can_give};
 pub use policy::{Access, ENGINE, Limits, Link, Mount, Policy, Terminal, Tree, View, Zygote};
 pub use processes::Aside;
 pub use spec::{Exit, Missing, Wall, WorkerWalls};
@@ -55,14 +57,5 @@ pub fn hook() {
         name if name == gvisor::PROGRAM.as_bytes() => container::main_of_guest(),
         name if name == gvisor::NAME.as_bytes() => gvisor::main(),
         _ => {}
-    }
-}
-
-/// The same; and if our first argument is `early`, [`Host::open_early`] will be called and
-/// finds a spawner that starts already. For a process that has one thread and knows nothing yet.
-pub fn hook_early(early: &CStr) {
-    hook();
-    if sys::command_line_start()[1] == early {
-        host::launch_early();
     }
 }

@@ -29,6 +29,11 @@ impl ProcUsage {
         Self { folders, is_guest }
     }
 
+    /// What it looks at, in the order in which it was given.
+    pub fn folders(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.folders.iter().map(AsFd::as_fd)
+    }
+
     /// Counts the cell whose init is behind `pidfd`, soon: where its page tables are large, what its processes share counts for each of them.
     pub fn read(&self, workspace: BorrowedFd<'_>, pidfd: Option<BorrowedFd<'_>>) -> Usage {
         let tables = |_: BorrowedFd<'_>, _: &str, status: &str| field(status, "VmPTE:") * 1024;

@@ -20,7 +20,7 @@ use std::io;
 use rustix::path::Arg;
 
 pub use self::clone::{Cloned, Forked, clone_into, fork};
-pub use self::command_line::{command_line_start, forget_command_line};
+pub use self::command_line::{command_line_start, forget_command_line, has_argument};
 pub use self::exec::{Addresses, exec, exec_file, exit_now, set_executable};
 pub use self::fds::{
     close_all_but, close_range, dup_as, keep_on_exec, open_descriptors, take_descriptor, take_stdin,

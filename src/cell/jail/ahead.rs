@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-use super::prestarted::ZygoteMaker;
+use super::prestarted::{Walls, ZygoteMaker};
 use super::running::Guard;
 use super::setup::{Program, Started};
 use crate::cell::pool::{Budget, Maker, Pool, Size};
@@ -93,7 +93,8 @@ pub struct AheadMaker {
 /// It has its program's packages loaded and waits for the program.
 pub struct Waiting {
     pub started: Started,
-    channel: Channel,
+    pub channel: Channel,
+    pub walls: Walls,
 }
 
 impl AheadMaker {
@@ -112,6 +113,7 @@ impl AheadMaker {
 
     async fn import(&self) -> Result<Waiting, CellError> {
         let prestarted = self.zygote.maker.make().await?;
+        let walls = prestarted.walls.clone();
         let program = Program {
             launch: &self.launch,
             requirement: self.requirement,
@@ -128,7 +130,11 @@ impl AheadMaker {
         if !matches!(heard, Ok(Ok(_))) || said != READY || !is_quiet() {
             return Err(CellError::Lost);
         }
-        Ok(Waiting { started, channel })
+        Ok(Waiting {
+            started,
+            channel,
+            walls,
+        })
     }
 }
 

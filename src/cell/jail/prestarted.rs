@@ -13,9 +13,44 @@ use crate::cell::{Boxed, CellError, Streams};
 pub struct Prestarted {
     pub cell: AsyncCell,
     pub streams: Streams,
+    pub walls: Walls,
+}
+
+/// What a cell has said of its walls when the last of them stood.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Walls {
     pub missing: Vec<Missing>,
     pub landlock: u8,
     pub seccomp: bool,
+}
+
+impl Prestarted {
+    /// Waits until all walls of a new cell stand.
+    pub async fn wait_for(mut cell: AsyncCell, mut streams: Streams) -> Result<Self, CellError> {
+        let mut missing = None;
+        loop {
+            match cell.next_event().await.map_err(JailError::Talk)? {
+                Event::Ready { missing: found } => {
+                    missing = Some(found);
+                    streams.pending = cell.pending()?;
+                }
+                Event::Locked { landlock, seccomp } => {
+                    let walls = Walls {
+                        missing: missing.ok_or(CellError::Lost)?,
+                        landlock,
+                        seccomp,
+                    };
+                    return Ok(Self {
+                        cell,
+                        streams,
+                        walls,
+                    });
+                }
+                Event::Failed(failed) => return Err(JailError::from(failed).into()),
+                Event::Exited(_) | Event::Gone => return Err(CellError::Lost),
+            }
+        }
+    }
 }
 
 /// Makes sandboxes of one zygote.
@@ -39,27 +74,8 @@ impl ZygoteMaker {
     }
 
     async fn prestart(&self) -> Result<Prestarted, CellError> {
-        let (mut cell, mut streams) = self.spawn(true).await?;
-        let mut missing = None;
-        loop {
-            match cell.next_event().await.map_err(JailError::Talk)? {
-                Event::Ready { missing: found } => {
-                    missing = Some(found);
-                    streams.pending = cell.pending()?;
-                }
-                Event::Locked { landlock, seccomp } => {
-                    return Ok(Prestarted {
-                        cell,
-                        streams,
-                        missing: missing.ok_or(CellError::Lost)?,
-                        landlock,
-                        seccomp,
-                    });
-                }
-                Event::Failed(failed) => return Err(JailError::from(failed).into()),
-                Event::Exited(_) | Event::Gone => return Err(CellError::Lost),
-            }
-        }
+        let (cell, streams) = self.spawn(true).await?;
+        Prestarted::wait_for(cell, streams).await
     }
 }
 

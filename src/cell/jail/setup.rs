@@ -11,7 +11,7 @@ use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-use super::prestarted::Prestarted;
+use super::prestarted::{Prestarted, Walls};
 use super::source::Source;
 use crate::cell::isolation::LANDLOCK_WHOLE;
 use crate::cell::workspace::{make_channel, place};
@@ -55,17 +55,30 @@ impl AsyncCell {
             started.unwrap_or(Err(JailError::SpawnerGone.into()))?;
         }
         let inner = source.spawn(policy, theirs).await?;
+        Ok((Self::new(inner, source)?, streams))
+    }
+
+    pub fn new(inner: jail::Cell, source: Arc<dyn Source>) -> Result<Self, CellError> {
         let status = inner.status().ok_or(JailError::SpawnerGone)?;
         let readiness = watch(status).map_err(JailError::Talk)?;
-        let cell = Self {
+        Ok(Self {
             readiness,
             inner,
             channel: None,
             gathers: false,
             left_out: Vec::new(),
             source,
-        };
-        Ok((cell, streams))
+        })
+    }
+
+    /// Which walls stand around it.
+    pub fn isolation(&self, walls: &Walls) -> Isolation {
+        let Walls {
+            missing,
+            landlock,
+            seccomp,
+        } = walls;
+        self.source.isolation(missing, *landlock, *seccomp)
     }
 
     /// Waits for the next thing the cell says. Cancel safe.
@@ -228,11 +241,9 @@ impl Program<'_> {
         let Prestarted {
             cell,
             streams,
-            missing,
-            landlock,
-            seccomp,
+            walls,
         } = prestarted;
-        let isolation = cell.source.isolation(&missing, landlock, seccomp);
+        let isolation = cell.isolation(&walls);
         self.check(&isolation)?;
         Ok(Started {
             cell,

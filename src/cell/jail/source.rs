@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 
+use jail::cgroup::Cgroups;
 use jail::{Host, Jail, JailError, Missing, Policy, View, Zygote};
 
 use super::lock;
@@ -164,5 +165,32 @@ impl Source for JailSource {
     fn isolation(&self, missing: &[Missing], landlock: u8, seccomp: bool) -> Isolation {
         let around = Around::Jail(self.host.cgroups());
         Isolation::new(missing, landlock, seccomp, around)
+    }
+}
+
+/// Where a cell comes from that another process has lent: that one makes them, and these are its cgroups.
+pub struct BorrowedFrom(pub Cgroups);
+
+impl Source for BorrowedFrom {
+    fn is_started(&self) -> bool {
+        false
+    }
+
+    fn start(&self) -> Result<(), CellError> {
+        Err(CellError::Lost)
+    }
+
+    fn stop(&self) {}
+
+    fn spawn<'a>(
+        &'a self,
+        _: &'a Policy,
+        _: [OwnedFd; 3],
+    ) -> Boxed<'a, Result<jail::Cell, CellError>> {
+        Box::pin(std::future::ready(Err(CellError::Lost)))
+    }
+
+    fn isolation(&self, missing: &[Missing], landlock: u8, seccomp: bool) -> Isolation {
+        Isolation::new(missing, landlock, seccomp, Around::Jail(&self.0))
     }
 }

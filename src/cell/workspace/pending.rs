@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{Ordering, fence};
 
@@ -16,6 +16,12 @@ use super::{FileIds, beneath};
 
 /// Our end of it.
 pub struct Pending(File);
+
+impl AsFd for Pending {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
 
 struct Head([u8; HEAD]);
 
@@ -48,6 +54,11 @@ impl Pending {
         let mode = Mode::from_raw_mode(0o600);
         let file = openat2(workspace, PATH, flags, mode, beneath())?;
         Ok(Self(file.into()))
+    }
+
+    /// One that another process has opened.
+    pub fn received(file: OwnedFd) -> Self {
+        Self(file.into())
     }
 
     /// Whether something waits.

@@ -61,6 +61,10 @@ pub struct Arguments {
     /// Let it also call the tools of the MCP servers that other programs on this machine have configured
     #[arg(long)]
     pub discover: bool,
+    /// Make the sandbox in this process, even if a server of yours runs that has one ready
+    #[arg(long)]
+    // Looked for before the arguments are read: `resident::ALONE`.
+    no_server: bool,
     /// Print what would be run, as JSON, and run nothing
     #[arg(long)]
     pub plan: bool,

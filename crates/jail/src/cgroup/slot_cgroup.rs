@@ -20,9 +20,9 @@ pub struct Cgroup {
     pub(super) pids: PathBuf,
     pub(super) cpu: Option<PathBuf>,
     /// The kernel's files that a process joins by.
-    join_files: Vec<File>,
+    pub(super) join_files: Vec<File>,
     /// Version 2's directory, to clone a cell into.
-    directory: Option<OwnedFd>,
+    pub(super) directory: Option<OwnedFd>,
     pub(super) counters: Counters,
     pub(super) before: Mutex<Before>,
     /// What it was limited to last: most runs ask for the same again.

@@ -50,6 +50,15 @@ pub fn apply_known(limits: &Limits) {
     }
 }
 
+/// Whether a process with the limits of this one can have all of these. What is dumped for nobody does not matter.
+pub fn are_in_reach(limits: &Limits) -> bool {
+    let mut all = all(limits).into_iter();
+    all.all(|(resource, _, hard)| {
+        let most = getrlimit(resource).maximum.unwrap_or(u64::MAX);
+        most >= hard || resource == Resource::Core
+    })
+}
+
 pub fn apply(limits: &Limits) -> io::Result<()> {
     for (resource, soft, hard) in all(limits) {
         let limit = |most: u64| Rlimit {

@@ -17,6 +17,27 @@ pub fn command_line_start() -> [&'static CStr; 2] {
     [first, unsafe { CStr::from_ptr(behind) }]
 }
 
+/// Whether one of our arguments is this word. Copies none of them, so that a fork that wipes them has wiped all. Before anything sets a
+/// variable.
+pub fn has_argument(word: &CStr) -> bool {
+    // SAFETY: libc's own variable, set before `main`.
+    let first = unsafe { program_invocation_name };
+    // SAFETY: libc's own variable; nobody changes it yet.
+    let mut entry = unsafe { environ }.wrapping_sub(2);
+    loop {
+        // SAFETY: before the list of variables lies that of the arguments, which ends with null; this is an entry of it, down to the first.
+        let argument = unsafe { *entry };
+        if argument == first || argument.is_null() {
+            return false;
+        }
+        // SAFETY: an argument, which is a C string.
+        if unsafe { CStr::from_ptr(argument) } == word {
+            return true;
+        }
+        entry = entry.wrapping_sub(1);
+    }
+}
+
 /// Overwrites the command line and the environment of a process that has one thread, and
 /// calls it `name`.
 pub fn forget_command_line(name: &CStr) {
