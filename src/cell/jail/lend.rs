@@ -30,7 +30,7 @@ impl JailProvider {
             return Ok(());
         };
         let order = message.fds.first().map(codec::from_memory_file::<Order>);
-        let Some(Ok(order)) = order.filter(|order| is_ours(order)) else {
+        let Some(Ok(order)) = order.filter(is_ours) else {
             tracing::debug!("an order of another build, or from another place");
             return Ok(());
         };
