@@ -121,7 +121,8 @@ pub const CELL: &[Rule] = &[
     ])),
     // Not on pid 1, whose uid is the program's: a limit on its processor time would end the cell as if it had vanished.
     rule(calls![SYS_prlimit64 SYS_sched_setattr SYS_sched_setparam SYS_sched_setscheduler], When(&[NOT_INIT_0])),
-    rule(calls![SYS_ioprio_set SYS_setpriority], When(&[NOT_INIT_1])),
+    rule(calls![SYS_setpriority], When(&[NOT_INIT_1, no_user(&[2])])),
+    rule(calls![SYS_ioprio_set], When(&[NOT_INIT_1, no_user(&[3])])),
     // An allowlist, for families appear: AF_VSOCK reaches the hypervisor from any network
     // namespace, AF_ALG, AF_PACKET, AF_XDP and netlink are a large surface. Without AF_NETLINK
     // `getifaddrs` fails; that is the price. Types leave out RAW and PACKET, protocols ICMP, MPTCP,
@@ -292,6 +293,16 @@ const fn not_init(arg: u32) -> Check {
         arg,
         mask: ALL_BITS,
         values: Never(&[1]),
+        errno: EPERM,
+    }
+}
+
+/// The first argument does not say that the second is a uid: pid 1 has the program's.
+const fn no_user(values: &'static [u32]) -> Check {
+    Check {
+        arg: 0,
+        mask: ALL_BITS,
+        values: Never(values),
         errno: EPERM,
     }
 }
