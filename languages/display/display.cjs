@@ -77,8 +77,26 @@
     } catch {}
   };
 
+  // Whether nothing in an expression binds less than `instanceof`, as far as that is plain to see.
+  const isTight = (text) => {
+    let [depth, quote] = [0, ''];
+    for (let at = 0; at < text.length; at++) {
+      const char = text[at];
+      if (quote) {
+        if (char === '\\') at++;
+        else if (char === quote) quote = '';
+      } else if ('"\'`'.includes(char)) quote = char;
+      else if ('([{'.includes(char)) depth++;
+      else if (')]}'.includes(char)) depth--;
+      else if (char === '?' && text[at + 1] === '.') at++;
+      else if (!depth && '=&|?:,^/'.includes(char)) return false;
+    }
+    return !depth && !quote;
+  };
+
   // The program with its last expression given to `$$v`. What is before it must be a program by itself, and it an expression by itself. It
-  // begins where a line does or behind a semicolon. An error in that very line is reported five columns late, and in no other.
+  // begins where a line does or behind a semicolon. Mostly ours stands behind it, and the places of errors are the program's own; else one in
+  // that very line is reported five columns late, and in no other.
   const withValue = (program, isModule) => {
     const { Script } = require('vm');
     // A function has no imports and exports of its own; the rest of a module is as in an async one.
@@ -96,14 +114,15 @@
       const expression = last.trimEnd().replace(/;$/, '');
       const continues = /^\s*[([`+\-/.,*]/.test(expression) && !/(^|[;}])\s*$/.test(before);
       const fits = expression.trim() && !continues && parses(before) && parses(`(${expression}\n)`);
-      return fits && `${before}$$v=(${expression}\n)${after}`;
+      if (!fits) return undefined;
+      return before + (isTight(expression) ? `${expression}\ninstanceof $$v` : `$$v=(${expression}\n)`) + after;
     };
     const lines = program.split('\n');
     const counts = (line) => line.trim() && !line.trimStart().startsWith('//');
     const end = lines.findLastIndex(counts) + 1;
     let at = end - 1;
     while (at > 0 && !(counts(lines[at]) && /^[^\s)\]}]/.test(lines[at]))) at--;
-    if (at < 0 || /\$\$v ?=/.test(program)) return program;
+    if (at < 0 || program.includes('$$v')) return program;
     const before = lines.slice(0, at).map((line) => line + '\n').join('');
     const last = lines.slice(at, end).join('\n');
     const after = ['', ...lines.slice(end)].join('\n');
@@ -120,13 +139,12 @@
     const { readFile } = fs.promises;
     const main = require('path').resolve(process.argv[1] ?? '');
     // Who read the program before us may have had it give its value already.
-    Object.defineProperty(globalThis, '$$v', {
-      configurable: true,
-      set(value) {
-        delete globalThis.$$v;
-        keep(value);
-      },
-    });
+    const take = (value) => {
+      delete globalThis.$$v;
+      keep(value);
+      return false;
+    };
+    Object.defineProperty(globalThis, '$$v', { configurable: true, set: take, get: () => ({ [Symbol.hasInstance]: take }) });
     // A module is read by these.
     const url = require('url').pathToFileURL(main).href;
     fs.promises.readFile = async function (file, ...rest) {

@@ -233,7 +233,7 @@ fn values_of_javascript_come_too() {
         ("({ a: 1 })", "", json!({ "a": 1 })),
         ("await Promise.resolve([5])", "", json!([5])),
         ("const f = async () => 3;\nf()", "", Value::Null),
-        ("JSON.parse('[1]') // one", "", json!([1])),
+        ("const s = '[1]'\nJSON.parse(s) // one", "", json!([1])),
         (
             "setTimeout(() => console.log('late'), 1)",
             "late\n",

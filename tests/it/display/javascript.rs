@@ -87,8 +87,12 @@ fn values(client: &mut raw::Stdio, language: &str) {
         assert_eq!(facts.get("files"), None, "{language}: {code}");
     }
     // The place of an error is the program's own, and what makes this happen is nowhere to be seen.
-    let failing = run(client, language, "const a = 1;\nnull.x + a")["structuredContent"].clone();
-    assert_eq!(failing["error"]["line"], 2, "{language}: {failing}");
+    let failing = "const f = () => { throw new Error('x') };\n\n  f() + 1";
+    let failing = run(client, language, failing)["structuredContent"].clone();
+    assert_eq!(failing["error"]["line"], 1, "{language}: {failing}");
+    let stderr = failing["stderr"].as_str().unwrap_or_default();
+    assert!(stderr.contains(":3:3"), "{language}: {stderr}");
+    assert!(!stderr.contains("$$v"), "{language}: {stderr}");
     let env = "Object.keys(process.env).filter((it) => it.startsWith('HOTCELL'))";
     let code = format!("import process from 'node:process';\n{env}");
     let facts = run(client, language, &code)["structuredContent"].clone();

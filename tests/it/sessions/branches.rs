@@ -391,10 +391,10 @@ fn of_a_runtime_that_cannot_be_copied_the_files_come_along_and_the_answer_says_s
     assert_eq!(call_with(&mut client, script("s", change))["value"], "1");
     let look =
         json!({ "session": "t", "code": "require('fs').readFileSync('d/f', 'utf8') + typeof x" });
-    assert_eq!(call_with(&mut client, look)["value"], "'oneundefined'");
+    assert_eq!(call_with(&mut client, look)["value"], "oneundefined");
     act(&mut client, "restore", json!({ "to": "a" }));
     let look = json!({ "code": "require('fs').readFileSync('d/f', 'utf8') + typeof x" });
-    assert_eq!(call_with(&mut client, look)["value"], "'oneundefined'");
+    assert_eq!(call_with(&mut client, look)["value"], "oneundefined");
     let refused = act(&mut client, "undo", json!({}));
     assert!(
         refused["error"]
