@@ -78,7 +78,7 @@ def worker():
     on_interrupt = _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
     stdin, kept = os.path.abspath('.home/.hotcell/stdin'), os.path.abspath('.home/.hotcell/vars')
     # Scripts that make pictures and values of what a call shows; they are loaded by the first that shows something.
-    scripts, folder, shows = '/workspace/.home/.hotcell/', '/workspace/.home/.hotcell/display/', False
+    scripts, folder, shows, has_shown = '/workspace/.home/.hotcell/', '/workspace/.home/.hotcell/display/', False, False
     words = b'matplotlib', b'pyplot', b'pylab', b'seaborn', b'plotly', b'altair', b'PIL', b'IPython', b'display(', b'.plot', b'.hist(', b'.boxplot('
     # What `prompt` of the language's file sets: values as Python's own prompt shows them.
     session = {}
@@ -150,26 +150,33 @@ def worker():
         return loaded
 
     def prepare(text):
-        nonlocal shows, library
+        nonlocal shows, has_shown, library
         if library and b'hotcell' in text:
             exec(library, {'__name__': 'hotcell', 'folder': kept})
             library = ''
-        try:
-            for name in os.listdir(folder):
-                os.unlink(folder + name)
-        except OSError:
-            pass
+        if has_shown:
+            try:
+                for name in os.listdir(folder):
+                    os.unlink(folder + name)
+            except OSError:
+                pass
         if not shows and any(word in text for word in words):
             script()['library']('display')['install']()
             shows = True
+        has_shown = shows
 
     def form(value):
+        nonlocal has_shown
         if value is None:
             return ''
         try:
             if session:
+                has_shown = True
                 return script()['library']('display')['at_prompt'](value)
-            return script()['form'](value)[1] or ''
+            kind, text = script()['form'](value)
+            # Else it is shown.
+            has_shown = has_shown or not kind
+            return text or ''
         except Exception:
             return repr(value)
 
@@ -326,8 +333,9 @@ def worker():
             continue
         path, code, value = '/tmp/call-%d.py' % number, 0, ''
         try:
-            with open(path, 'wb', 0) as file:
-                file.write(text)
+            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC)
+            os.write(file, text)
+            os.close(file)
         except OSError:
             # It only has no source then.
             pass
