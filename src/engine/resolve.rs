@@ -64,8 +64,12 @@ impl Engine {
         };
         if chosen.by == By::Content {
             let percent = (100.0 * chosen.certainty).floor();
+            let how = match chosen.is_sure() {
+                true => format!("{percent} % sure"),
+                false => format!("a guess, {percent} %; name the language if it is another"),
+            };
             notes.push(format!(
-                "no language was named; detected {} from its content ({percent} % sure)",
+                "no language was named; detected {} from its content ({how})",
                 definition.id
             ));
         }

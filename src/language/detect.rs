@@ -1,12 +1,16 @@
 //! Which language a program is in, when nobody says so.
 //!
 //! First what is written down: the tag of a fence around the code, its `#!` line,
-//! its file's name, a comment that names it. Then its content: each definition has patterns with weights, and
-//! a language's score is the sum of those that fit. The scores become chances as
-//! in any linear classifier. What is not clear is refused: a program that runs in
-//! the wrong language does something nobody asked for.
+//! its file's name, a comment that names it. Then its content: a model that has learned the
+//! common languages says how likely each is. Where it is in doubt, or says that it is
+//! none of them, the patterns of the definitions are asked: a language's score is the
+//! sum of the weights of those that fit. What is not clear is refused: a program that
+//! runs in the wrong language does something nobody asked for.
 
 mod comment;
+mod features;
+mod model;
+mod tokens;
 
 use std::sync::OnceLock;
 
@@ -39,8 +43,16 @@ pub enum By {
     Content,
 }
 
-/// Below this chance nothing runs. With two languages alike it is a lead of one weak hint.
-const SURE: f64 = 0.7;
+/// From this on we say that we are sure.
+const SURE: f64 = 0.98;
+/// Below this chance nothing runs by what the model says.
+const LIKELY: f64 = 0.5;
+/// What the model must leave to a language that patterns speak for.
+const POSSIBLE: f64 = 0.2;
+/// The model's name for all languages that it has not learned.
+const OTHERS: &str = "other";
+/// Below this chance nothing runs by patterns. With two languages alike it is a lead of one weak hint.
+const CLEAR: f64 = 0.7;
 /// A score below this is too little to go by, however alone it is.
 const ENOUGH: i32 = 3;
 /// The chance that it is something we know nothing of, as a score.
@@ -72,6 +84,13 @@ pub fn unfence(code: &[u8]) -> Option<(&str, &str)> {
             .trim_start_matches('.'),
         inside,
     ))
+}
+
+impl Chosen<'_> {
+    /// Whether it may be said without a doubt.
+    pub fn is_sure(&self) -> bool {
+        self.certainty >= SURE
+    }
 }
 
 impl Registry {
@@ -130,38 +149,58 @@ impl Registry {
         can_run: impl Fn(&Definition) -> bool,
     ) -> Result<Chosen<'_>, Vec<LanguageId>> {
         let text = String::from_utf8_lossy(&code[..code.len().min(LOOKED_AT)]);
-        let mut scores = self.scores(&text);
-        scores.sort_by_key(|(_, score)| std::cmp::Reverse(*score));
+        let chances = model::model().chances(&text);
         let chosen = |(definition, certainty)| Chosen {
             definition,
             by: By::Content,
             certainty,
         };
         // One that is clear and cannot run is still the answer: its refusal says what to install.
-        if let Some(clear) = clear(&scores) {
+        let own = self.own().any(|it| score(it, &text) > 0);
+        match chances.first() {
+            Some((id, chance)) if *chance >= LIKELY && *id != OTHERS && !own => {
+                if let Ok(definition) = self.find(id) {
+                    return Ok(chosen((definition, *chance)));
+                }
+            }
+            _ => {}
+        }
+        let left = |id: &str| {
+            let known = if model::model().knows(id) { id } else { OTHERS };
+            chances
+                .iter()
+                .find(|it| it.0 == known)
+                .map_or(1.0, |it| it.1)
+        };
+        let mut scores = self.scores(&text);
+        scores.sort_by_key(|(_, score)| std::cmp::Reverse(*score));
+        if let Some(clear) = clear(&scores).filter(|it| left(it.0.id.as_str()) >= POSSIBLE) {
             return Ok(chosen(clear));
         }
-        let named = |scores: &[(&Definition, i32)]| {
-            let ids = scores
-                .iter()
-                .take(NAMED)
-                .map(|(definition, _)| definition.id.clone());
-            ids.collect::<Vec<_>>()
-        };
-        let all = named(&scores);
-        scores.truncate(2 * NAMED);
-        scores.retain(|(definition, _)| can_run(definition));
-        match (clear(&scores), scores.is_empty()) {
-            (Some(clear), _) => Ok(chosen(clear)),
-            (None, false) => Err(named(&scores)),
-            (None, true) if !all.is_empty() => Err(all),
-            (None, true) => {
-                let mut possible = self.possible(&text);
-                possible.sort_by_key(|definition| !can_run(definition));
-                let ids = possible.iter().map(|definition| definition.id.clone());
-                Err(ids.take(NAMED).collect())
+        let likely = chances
+            .iter()
+            .filter(|(id, chance)| *id != OTHERS && *chance >= POSSIBLE / 4.0);
+        let likely = likely.filter_map(|(id, _)| self.find(id).ok());
+        let listed = scores.iter().map(|(definition, _)| *definition);
+        let mut named: Vec<&Definition> = Vec::new();
+        for definition in likely.chain(listed).take(2 * NAMED) {
+            if !named.iter().any(|it| it.id == definition.id) {
+                named.push(definition);
             }
         }
+        scores.truncate(2 * NAMED);
+        scores.retain(|(definition, _)| can_run(definition));
+        if let Some(clear) = clear(&scores).filter(|it| left(it.0.id.as_str()) >= POSSIBLE) {
+            return Ok(chosen(clear));
+        }
+        if named.is_empty() {
+            named = self.possible(&text);
+        } else if named.iter().any(|it| can_run(it)) {
+            named.retain(|it| can_run(it));
+        }
+        named.sort_by_key(|definition| !can_run(definition));
+        let ids = named.iter().map(|definition| definition.id.clone());
+        Err(ids.take(NAMED).collect())
     }
 
     /// The languages of which such a program may be one, though nothing speaks for them: those
@@ -187,10 +226,9 @@ impl Registry {
                 built_in[*at] += weight;
             }
         }
-        let own = self.own().map(|definition| {
-            let fitting = definition.hints.iter().filter(|(rule, _)| rule.is_in(text));
-            (definition, fitting.map(|(_, weight)| weight).sum())
-        });
+        let own = self
+            .own()
+            .map(|definition| (definition, score(definition, text)));
         let ours = built_in
             .into_iter()
             .enumerate()
@@ -198,6 +236,12 @@ impl Registry {
         let ours = ours.filter_map(|(at, score)| Some((self.built_in(at)?, score)));
         own.chain(ours).filter(|(_, score)| *score > 0).collect()
     }
+}
+
+/// What the hints of a definition of the user's say for it.
+fn score(definition: &Definition, text: &str) -> i32 {
+    let fitting = definition.hints.iter().filter(|(rule, _)| rule.is_in(text));
+    fitting.map(|(_, weight)| weight).sum()
 }
 
 fn rules() -> &'static [(usize, Rule, i32)] {
@@ -215,7 +259,7 @@ fn clear<'a>(scores: &[(&'a Definition, i32)]) -> Option<(&'a Definition, f64)> 
         .map(|(_, score)| weight(f64::from(*score)))
         .sum();
     let chance = 1.0 / (others + weight(UNKNOWN));
-    (score >= ENOUGH && chance >= SURE).then_some((first, chance))
+    (score >= ENOUGH && chance >= CLEAR).then_some((first, chance))
 }
 
 #[cfg(test)]

@@ -61,14 +61,59 @@ fn what_is_clear_is_told_by_its_looks() {
 #[test]
 fn what_is_not_clear_is_refused() {
     let candidates = tell("x = 1").unwrap_err();
-    assert_eq!(
-        candidates,
-        ["javascript", "lua", "octave", "python", "ruby"]
-    );
-    assert_eq!(tell("héllo"), Err(Vec::new()));
-    let candidates = tell("puts \"hi\"").unwrap_err();
-    assert!(candidates.contains(&"ruby".to_owned()), "{candidates:?}");
-    assert!(candidates.contains(&"crystal".to_owned()), "{candidates:?}");
+    assert!(candidates.contains(&"python".to_owned()), "{candidates:?}");
+    assert!(candidates.len() > 1, "{candidates:?}");
+    assert!(tell("héllo").is_err());
+}
+
+/// Common languages win against rare ones in which a text would be right too.
+#[test]
+fn common_languages_win_ties() {
+    for (code, id) in [
+        ("puts \"hi\"", "ruby"),
+        ("print(\"hi\")", "python"),
+        ("echo hello", "shellscript"),
+        ("int main() { return 0; }", "c"),
+        ("console.log([1, 2].length)", "javascript"),
+    ] {
+        assert_eq!(tell(code), Ok(id.to_owned()), "{code}");
+    }
+}
+
+/// Measured on texts that nothing was made with: neither the model nor a pattern. tests/detection/README.md has the rules.
+#[test]
+fn short_programs_of_twenty_languages_are_told_apart() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/detection/held");
+    let registry = Registry::load(None);
+    let (mut all, mut right, mut wrong) = (0, 0, Vec::new());
+    let mut languages = 0;
+    for file in std::fs::read_dir(folder).unwrap() {
+        let file = file.unwrap().path();
+        let id = file.file_stem().unwrap().to_str().unwrap().to_owned();
+        let text = std::fs::read_to_string(&file).unwrap();
+        languages += 1;
+        for line in text.lines() {
+            let code = line.replace('⏎', "\n");
+            all += 1;
+            // What is refused is right if the first of what is named is.
+            let first = match registry.recognize(None, None, None, code.as_bytes(), |_| true) {
+                Ok(chosen) => {
+                    let found = chosen.definition.id.as_str();
+                    if chosen.is_sure() && found != id {
+                        wrong.push(format!("{line} ({id}) as {found}"));
+                    }
+                    Some(chosen.definition.id.clone())
+                }
+                Err(LanguageError::Undetected { candidates, .. }) => candidates.first().cloned(),
+                Err(error) => panic!("{error}"),
+            };
+            right += usize::from(first.is_some_and(|it| it.as_str() == id));
+        }
+    }
+    println!("{right} of {all} right, {} wrong when sure", wrong.len());
+    assert!(all >= 2000 && languages == 20, "{all} of {languages}");
+    assert!(right * 1000 >= all * 970, "{right} of {all}");
+    assert!(wrong.len() * 1000 <= all * 5, "{}: {wrong:#?}", wrong.len());
 }
 
 #[test]
@@ -79,5 +124,5 @@ fn among_several_the_only_one_that_can_run_is_chosen() {
         .recognize(None, None, None, b"puts \"hi\"", ruby)
         .unwrap();
     assert_eq!(chosen.definition.id.as_str(), "ruby");
-    assert!(chosen.certainty < 1.0 && chosen.certainty >= SURE);
+    assert!(chosen.certainty < 1.0 && chosen.certainty >= LIKELY);
 }
