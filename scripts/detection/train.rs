@@ -5,6 +5,8 @@
 
 #[path = "../../src/language/detect/features.rs"]
 mod features;
+#[path = "../../src/language/detect/strings.rs"]
+mod strings;
 #[path = "../../src/language/detect/tokens.rs"]
 mod tokens;
 

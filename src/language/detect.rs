@@ -10,6 +10,7 @@
 mod comment;
 mod features;
 mod model;
+mod strings;
 mod tokens;
 
 use std::sync::OnceLock;

@@ -1,6 +1,8 @@
 //! A text cut into words, numbers, strings and punctuation, in a way that is the same for all languages. What differs between
 //! them is kept: the mark before a name, the space around `=`, what stands inside of a string.
 
+use super::strings::string;
+
 /// A piece of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token<'a> {
@@ -18,7 +20,7 @@ impl<'a> Token<'a> {
         Self::plain("^")
     }
 
-    const fn plain(text: &'a str) -> Self {
+    pub const fn plain(text: &'a str) -> Self {
         Self {
             text,
             shape: text,
@@ -26,7 +28,7 @@ impl<'a> Token<'a> {
         }
     }
 
-    const fn inside(text: &'a str) -> Self {
+    pub const fn inside(text: &'a str) -> Self {
         Self {
             text,
             shape: text,
@@ -35,15 +37,10 @@ impl<'a> Token<'a> {
     }
 }
 
-/// Longest first.
-const OPERATORS: &[&str] = &[
-    "<<<", "===", "!==", "<=>", "...", "..<", "..=", "%>%", "%in%", "%%", "%/%", "%*%", ">>=",
-    "<$>", "<*>", "**=", "//=", "??=", "||=", "&&=", "=>", "->", "<-", "|>", "::", ":=", "==",
-    "!=", "<=", ">=", "&&", "||", "??", "?.", "?:", "..", "++", "--", "+=", "-=", "*=", "/=", ".=",
-    "~=", "=~", "!~", "<<", ">>", "**", "//", "<>", "</", "/>", "?>", "<?", "$(", "${", "@{", "#[",
-    "#{", "!!", "[[", "]]", "((", "))", "/*", "*/", ";;", "\\(", "&.", "!.", ".*", ".+", "[]",
-    "{}", "()", ">&", "--[[",
-];
+/// Marks of more than one character.
+const OPERATORS: &str = "<<< === !== <=> ... ..< ..= %>% %in% %% %/% %*% >>= <$> <*> **= //= ??= ||= &&= => -> <- |> :: := == != \
+    <= >= && || ?? ?. ?: .. ++ -- += -= *= /= .= ~= =~ !~ << >> ** // <> </ /> ?> <? $( \
+    ${ @{ #[ #{ !! [[ ]] (( )) /* */ ;; \\( &. !. .* .+ [] {} () >& --[[";
 
 /// The pieces of a text. A comment is its mark.
 pub fn tokens(text: &str) -> Vec<Token<'_>> {
@@ -110,7 +107,8 @@ impl<'a> Line<'a> {
             let length = name_length(rest);
             self.at += length;
             found.push(named(&rest[..length]));
-        } else if matches!(next, '"' | '\'' | '`') && self.string(next, found) {
+        } else if let Some(length) = string(rest, next, found) {
+            self.at += length;
         } else if let Some(comment) = self.comment() {
             found.push(Token::plain(comment));
             return false;
@@ -150,61 +148,6 @@ impl<'a> Line<'a> {
             _ if suffix.starts_with(['i', 'u', 'f']) => "0i32",
             _ => "0a",
         })
-    }
-
-    /// A string that ends in its line, and what is put into it. A quote that does not end is no string.
-    fn string(&mut self, quote: char, found: &mut Vec<Token<'a>>) -> bool {
-        let inside = &self.rest()[1..];
-        let tripled = [quote, quote].iter().collect::<String>();
-        if quote != '`' && inside.starts_with(&tripled) {
-            self.at += 3;
-            found.push(Token::plain(if quote == '"' { "\"\"\"" } else { "'''" }));
-            return true;
-        }
-        let mut escaped = false;
-        let end = inside.char_indices().find(|(_, c)| {
-            let ends = *c == quote && !escaped;
-            escaped = *c == '\\' && !escaped;
-            ends
-        });
-        let Some((length, _)) = end else {
-            return false;
-        };
-        let content = &inside[..length];
-        self.at += length + 2;
-        let one = content.chars().count() == 1 || (content.len() == 2 && content.starts_with('\\'));
-        found.push(Token::plain(match (quote, one) {
-            ('"', _) => "\"",
-            ('\'', true) => "'c",
-            ('\'', false) => "'",
-            _ => "`",
-        }));
-        let marks: [(&str, &'static str); 9] = [
-            ("#{", "s#{"),
-            ("${", "s${"),
-            ("$(", "s$("),
-            ("\\(", "s\\("),
-            ("%d", "s%"),
-            ("%s", "s%"),
-            ("{}", "s{}"),
-            ("{:", "s{:"),
-            ("~", "s~"),
-        ];
-        let put = marks.iter().filter(|(mark, _)| content.contains(mark));
-        found.extend(put.map(|(_, name)| Token::inside(name)));
-        if content.ends_with("\\n") {
-            found.push(Token::inside("s\\n"));
-        }
-        for (mark, name) in [('$', "s$a"), ('{', "s{a"), ('@', "s@a"), ('[', "s[a")] {
-            let follows = content.split(mark).skip(1);
-            if follows
-                .into_iter()
-                .any(|it| it.starts_with(|c: char| c.is_alphabetic() || c == '_'))
-            {
-                found.push(Token::inside(name));
-            }
-        }
-        true
     }
 
     /// The mark of a comment that goes to the end of the line.
@@ -288,7 +231,7 @@ impl<'a> Line<'a> {
     fn operator(&mut self, next: char) -> Token<'a> {
         let rest = self.rest();
         let before = self.is_spaced();
-        let known = OPERATORS.iter().filter(|it| rest.starts_with(**it));
+        let known = OPERATORS.split(' ').filter(|it| rest.starts_with(it));
         let longest = known.max_by_key(|it| it.len());
         let length = longest.map_or(next.len_utf8(), |it| it.len());
         self.at += length;
