@@ -28,7 +28,7 @@ impl Module {
     }
 }
 
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 10] = [
     (
         "hotcell.py",
         include_str!("../../../languages/module/hotcell.py"),
@@ -36,6 +36,26 @@ const FILES: [(&str, &str); 5] = [
     (
         "hotcell.rb",
         include_str!("../../../languages/module/hotcell.rb"),
+    ),
+    (
+        "hotcell.R",
+        include_str!("../../../languages/module/hotcell.R"),
+    ),
+    (
+        "hotcell.lua",
+        include_str!("../../../languages/module/hotcell.lua"),
+    ),
+    (
+        "hotcell.php",
+        include_str!("../../../languages/module/hotcell.php"),
+    ),
+    (
+        "hotcell.pm",
+        include_str!("../../../languages/module/hotcell.pm"),
+    ),
+    (
+        "hotcell.sh",
+        include_str!("../../../languages/module/hotcell.sh"),
     ),
     (
         "index.cjs",
