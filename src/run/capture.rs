@@ -256,7 +256,7 @@ impl Reading {
         loop {
             buffer.clear();
             let read = self.reader.read(&mut buffer).await?;
-            pace.note(read);
+            pace.note(read, Instant::now());
             let redacted;
             let bytes = match &mut self.redactor {
                 None => &buffer[..],
@@ -290,6 +290,8 @@ impl Reading {
 /// A pause in which small pieces that come fast are gathered by the pipe: to be woken for each takes longer than to read it.
 const PAUSE: Duration = Duration::from_millis(1);
 const SMALL: usize = 1024;
+/// What pieces may come to in a pause. A pipe that is nearly full has kept its program waiting.
+const GATHERED: usize = 48 << 10;
 /// After so many, so that a program which says little is never kept waiting.
 const MANY: u32 = 16;
 
@@ -301,11 +303,12 @@ struct Pace {
 }
 
 impl Pace {
-    fn note(&mut self, read: usize) {
-        let now = Instant::now();
-        let is_soon = self.last.is_some_and(|last| now - last < 3 * PAUSE);
+    fn note(&mut self, read: usize, now: Instant) {
+        let is_soon = self.last.is_some_and(|last| now - last < 5 * PAUSE);
         self.last = Some(now);
-        self.small = match is_soon && (1..SMALL).contains(&read) {
+        // After a pause it has more to say, which is no reason to be woken for each piece again.
+        let most = if self.is_chatty() { GATHERED } else { SMALL };
+        self.small = match is_soon && (1..most).contains(&read) {
             true => self.small.saturating_add(1),
             false => 0,
         };
@@ -319,6 +322,34 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn small_pieces_that_come_fast_are_gathered_until_they_come_slowly_or_fill_the_pipe() {
+        let mut pace = Pace::default();
+        let mut now = Instant::now();
+        let mut note = |pace: &mut Pace, read, later| {
+            now += later;
+            pace.note(read, now);
+            pace.is_chatty()
+        };
+        let soon = Duration::from_micros(10);
+        for _ in 0..MANY {
+            assert!(!note(&mut pace, 10, soon));
+        }
+        assert!(note(&mut pace, 10, soon));
+        assert!(note(&mut pace, 20_000, PAUSE), "what came in a pause");
+        assert!(note(&mut pace, 20_000, 2 * PAUSE));
+        assert!(!note(&mut pace, 1 << 16, PAUSE), "a full pipe");
+        assert!(!note(&mut pace, 20_000, soon), "large pieces");
+        for _ in 0..MANY {
+            note(&mut pace, 10, soon);
+        }
+        assert!(note(&mut pace, 10, soon));
+        assert!(
+            !note(&mut pace, 10, 100 * PAUSE),
+            "a program that says little"
+        );
+    }
 
     #[test]
     fn what_fits_is_kept_whole() {

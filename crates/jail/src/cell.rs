@@ -280,13 +280,8 @@ impl Drop for Cell {
                 is_empty: self.is_empty,
                 _folders: self.folders.take(),
             }),
-            // The engine of a container reaps it, or who has lent it.
-            _ => {
-                self.kill();
-                if self.lent.is_some() && !self.is_empty {
-                    self.wait_for_its_end();
-                }
-            }
+            // The engine of a container reaps it, or who has lent it. Nobody waits for a lent one: it has no folder of the host to write to.
+            _ => self.kill(),
         }
     }
 }

@@ -11,18 +11,10 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-
 use crate::cell::{Cell, Folders, Sent};
 use crate::cgroup::{Cgroup, Cgroups, LentCgroup};
 use crate::codec::fields;
 use crate::proc_usage::ProcUsage;
-
-/// How long what is killed in a borrowed cell may take to go.
-const GONE: Timespec = Timespec {
-    tv_sec: 5,
-    tv_nsec: 0,
-};
 
 /// What is said of a cell that is lent, beside its file descriptors.
 #[derive(Debug, PartialEq)]
@@ -116,16 +108,6 @@ impl Cell {
             aside: Default::default(),
         };
         Ok((cell, cgroups))
-    }
-
-    /// Waits for the processes of a borrowed cell, which were killed: they may have been writing to a folder of the host.
-    pub(crate) fn wait_for_its_end(&self) {
-        if let Ok(init) = self.init() {
-            let _ = poll(
-                &mut [PollFd::from_borrowed_fd(init, PollFlags::IN)],
-                Some(&GONE),
-            );
-        }
     }
 }
 

@@ -93,7 +93,8 @@ impl Order {
         let is_same = Origin::here().is_ok_and(|here| here == self.origin);
         let limits = self.prestart.iter().map(|it| &it.limits);
         let mut limits = limits.chain([&self.policy.limits]);
-        self.build == resident::build() && is_same && limits.all(jail::can_give)
+        let is_plain = self.view.mounts.is_empty();
+        self.build == resident::build() && is_same && is_plain && limits.all(jail::can_give)
     }
 
     /// As much of a launch as decides where its sandbox comes from.
@@ -291,6 +292,13 @@ mod tests {
         assert!(order().is_ours());
         let build = "another".to_owned();
         assert!(!Order { build, ..order() }.is_ours());
+        let mut mounts = order();
+        mounts.view.mounts.push(jail::Mount {
+            host: "/home".into(),
+            cell: "/home".into(),
+            access: jail::Access::Write,
+        });
+        assert!(!mounts.is_ours(), "a folder of the host");
         let mut more = order();
         more.policy.limits = Limits {
             open_files: u64::MAX - 1,
