@@ -209,12 +209,12 @@ fn files_and_json_come_back_from_a_borrowed_sandbox() {
 fn an_interrupt_and_a_killed_client_reach_a_borrowed_program() {
     for hotcell in everyone() {
         let server = Server::start(&hotcell);
-        let code = "import time\nopen('/tmp/mark', 'w').close()\nprint('ready', flush=True)\ntry:\n    time.sleep(300)\nexcept KeyboardInterrupt:\n    print('heard')\n    raise SystemExit(5)";
+        let code = "import time\nopen('/tmp/mark', 'w').close()\ntry:\n    print('ready', flush=True)\n    time.sleep(300)\nexcept KeyboardInterrupt:\n    print('heard')\n    raise SystemExit(5)";
         let start = || {
             let mut command = dressed(&hotcell);
             command.args(["run", "-l", "python", "-c", code]);
             let mut running = Running::start(&mut command);
-            running.stdout.until("ready");
+            running.stdout.until("ready\n");
             running
         };
         // One that is made at first, one that waited.
