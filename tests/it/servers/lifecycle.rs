@@ -193,8 +193,12 @@ fn a_call_ends_with_its_run_and_a_server_with_hotcell() {
         for killed in [false, true] {
             fs::write(hotcell.place("clock.log"), "").expect("an empty log");
             let mut client = serve(&hotcell);
+            // The server is there before the call that must reach it in time.
+            let begun =
+                client.run(json!({ "language": "python", "code": "clock.wait(seconds=0)" }));
+            assert_eq!(structured(&begun)["status"], "ok", "{begun}");
             let code = "clock.wait(seconds=60)";
-            let result = client.run(json!({ "language": "python", "code": code, "timeout": 1 }));
+            let result = client.run(json!({ "language": "python", "code": code, "timeout": 3 }));
             assert_eq!(structured(&result)["status"], "timeout", "{result}");
             let seen =
                 |what: &str| eventually(PATIENCE, || log(&hotcell, "clock.log").contains(what));
