@@ -158,8 +158,13 @@ impl Registry {
         };
         // One that is clear and cannot run is still the answer: its refusal says what to install.
         let own = self.own().any(|it| score(it, &text) > 0);
+        // A word alone may be a command, or anything.
+        let is_word = !text
+            .trim()
+            .contains(|it: char| !it.is_alphanumeric() && it != '_');
+        let enough = if is_word { SURE } else { LIKELY };
         match chances.first() {
-            Some((id, chance)) if *chance >= LIKELY && *id != OTHERS && !own => {
+            Some((id, chance)) if *chance >= enough && *id != OTHERS && !own => {
                 if let Ok(definition) = self.find(id) {
                     return Ok(chosen((definition, *chance)));
                 }
@@ -180,7 +185,7 @@ impl Registry {
         }
         let likely = chances
             .iter()
-            .filter(|(id, chance)| *id != OTHERS && *chance >= POSSIBLE / 4.0);
+            .filter(|(id, chance)| !is_word && *id != OTHERS && *chance >= POSSIBLE / 4.0);
         let likely = likely.filter_map(|(id, _)| self.find(id).ok());
         let listed = scores.iter().map(|(definition, _)| *definition);
         let mut named: Vec<&Definition> = Vec::new();

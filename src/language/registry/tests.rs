@@ -133,7 +133,7 @@ fn a_program_is_known_by_what_was_asked_then_its_first_line_then_its_name() {
     );
     assert_eq!(
         choose(None, None, "x = 1"),
-        "cannot tell the language of this code: it may be javascript, lua, octave, python or ruby"
+        "cannot tell the language of this code: it may be ruby, julia, python or javascript"
     );
 }
 
