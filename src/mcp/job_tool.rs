@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::context::Context;
 use super::message::Fault;
-use super::objects::{Answer, Arguments, Boxed, Tool};
+use super::objects::{Answer, Arguments, Boxed, Tool, UnknownParameter};
 use super::recorded::recorded;
 use super::run_tool::separate;
 use super::tasks::Tasks;
@@ -18,6 +18,8 @@ pub type Rendered = Map<String, Value>;
 
 /// How long one call may wait: common clients give up after 60 s.
 const LONGEST_WAIT: Duration = Duration::from_secs(50);
+
+const PARAMETERS: [&str; 4] = ["id", "wait", "since", "cancel"];
 
 pub struct JobTool(pub Arc<Tasks>);
 
@@ -46,6 +48,10 @@ impl Tool for JobTool {
         context: &'a Arc<Context>,
     ) -> Boxed<'a, Result<Answer, Fault>> {
         Box::pin(async move {
+            if let Err(unknown) = UnknownParameter::check(&arguments, &PARAMETERS) {
+                let UnknownParameter { message, hint } = unknown;
+                return Ok(Answer::Complete(refused(message, Some(hint))));
+            }
             let given = |key: &str| arguments.get(key).filter(|value| !value.is_null());
             let Some(id) = given("id") else {
                 return Ok(Answer::Complete(list(&self.0.jobs.all_of(&context.caller))));
@@ -114,10 +120,20 @@ fn list(jobs: &[Arc<Job<Rendered>>]) -> Rendered {
 
 fn unknown(id: &Value) -> Rendered {
     let shown: String = id.to_string().chars().take(60).collect();
-    let message = format!("there is no job {shown}: it may have ended long ago");
-    let facts =
-        json!({ "status": "rejected", "error": { "kind": "invalid_request", "message": message } });
-    result(message.clone(), facts, true)
+    refused(
+        format!("there is no job {shown}: it may have ended long ago"),
+        None,
+    )
+}
+
+fn refused(message: String, hint: Option<String>) -> Rendered {
+    let mut error = json!({ "kind": "invalid_request", "message": message });
+    let mut text = message;
+    if let Some(hint) = hint {
+        text = format!("{text}\nhint: {hint}");
+        error["hint"] = hint.into();
+    }
+    result(text, json!({ "status": "rejected", "error": error }), true)
 }
 
 pub fn result(text: String, facts: Value, is_error: bool) -> Rendered {

@@ -18,6 +18,27 @@ use super::tasks::Tasks;
 use crate::caller::Caller;
 
 pub type Arguments = Map<String, Value>;
+
+/// An argument that a tool has no parameter for: it would be ignored in silence.
+#[derive(Debug, PartialEq, Eq)]
+pub struct UnknownParameter {
+    pub message: String,
+    pub hint: String,
+}
+
+impl UnknownParameter {
+    /// Looks for one among `arguments`.
+    pub fn check(arguments: &Arguments, known: &[&str]) -> Result<(), Self> {
+        let Some(unknown) = arguments.keys().find(|key| !known.contains(&key.as_str())) else {
+            return Ok(());
+        };
+        let unknown: String = unknown.chars().take(40).collect();
+        Err(Self {
+            message: format!("unknown parameter {unknown:?}"),
+            hint: format!("The parameters are {}.", known.join(", ")),
+        })
+    }
+}
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// What an object answers: the result's own members. The era's are added later.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::context::Context;
 use super::message::Fault;
-use super::objects::{Answer, Arguments, Boxed, Tool};
+use super::objects::{Answer, Arguments, Boxed, Tool, UnknownParameter};
 use crate::request::SessionName;
 use crate::run::{Change, Difference};
 use crate::service::{Acted, Service, SessionAction, SessionInfo};
@@ -20,6 +20,8 @@ const ACTIONS: [&str; 7] = [
     "fork",
     "diff",
 ];
+
+const PARAMETERS: [&str; 3] = ["action", "name", "to"];
 
 pub struct SessionTool(pub Arc<Service>);
 
@@ -69,6 +71,8 @@ impl SessionTool {
         arguments: &Arguments,
         context: &Context,
     ) -> Result<(String, Value), String> {
+        UnknownParameter::check(arguments, &PARAMETERS)
+            .map_err(|unknown| format!("{}\nhint: {}", unknown.message, unknown.hint))?;
         let word = |key: &str| arguments.get(key).and_then(Value::as_str);
         let parse = |name: &str| SessionName::parse(name).map_err(|error| error.to_string());
         let action = word("action").unwrap_or_default();

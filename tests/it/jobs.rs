@@ -104,3 +104,34 @@ fn a_job_that_is_not_there_is_said_to_be_unknown() {
     let bad = client.run(json!({ "code": "1", "language": "python", "background": 1 }));
     assert_eq!(bad["status"], "rejected");
 }
+
+#[test]
+fn a_parameter_that_a_tool_does_not_have_is_named_and_nothing_is_done() {
+    let mut client = Stdio::open(&[]);
+    for (tool, arguments, has) in [
+        (
+            "job",
+            json!({ "action": "cancel" }),
+            "id, wait, since, cancel",
+        ),
+        (
+            "session",
+            json!({ "action": "list", "nmae": "a" }),
+            "action, name, to",
+        ),
+        (
+            "run",
+            json!({ "code": "print(1)", "sesion": "a" }),
+            "session",
+        ),
+    ] {
+        let result = client.call(tool, arguments);
+        assert_eq!(result["isError"], true, "{result}");
+        let text = result["content"][0]["text"].as_str().expect("a text");
+        assert!(text.contains("unknown parameter"), "{text}");
+        assert!(text.contains(has), "{text}");
+    }
+    // The control: without it the same call is answered.
+    let listed = client.call("session", json!({ "action": "list" }));
+    assert_eq!(listed["isError"], false, "{listed}");
+}

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::hint::Surface;
-use crate::mcp::objects::Arguments;
+use crate::mcp::objects::{Arguments, UnknownParameter};
 use crate::request::{
     AskedLimits, AskedPackages, CellPath, FileSource, InputFile, IsolationChoice, Network,
     RequestError, RunRequest, SessionName, parse_count, parse_cpus, parse_duration, parse_size,
@@ -56,13 +56,7 @@ impl Params {
         mut arguments: Arguments,
         outputs: CallerOutputs<'_>,
     ) -> Result<Self, BadArguments> {
-        if let Some(unknown) = arguments.keys().find(|key| !KNOWN.contains(&key.as_str())) {
-            let unknown: String = unknown.chars().take(40).collect();
-            return Err(BadArguments {
-                message: format!("unknown parameter {unknown:?}"),
-                hint: Some(format!("The parameters are {}.", KNOWN.join(", "))),
-            });
-        }
+        UnknownParameter::check(&arguments, &KNOWN)?;
         // A null is what some clients send for a parameter that was left out.
         let mut take = |key| arguments.remove(key).filter(|value| !value.is_null());
         let code = text("code", take("code"))?.unwrap_or_default();
@@ -113,6 +107,15 @@ impl Params {
             stdin,
             background,
         })
+    }
+}
+
+impl From<UnknownParameter> for BadArguments {
+    fn from(unknown: UnknownParameter) -> Self {
+        Self {
+            message: unknown.message,
+            hint: Some(unknown.hint),
+        }
     }
 }
 
