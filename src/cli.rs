@@ -1,9 +1,9 @@
 //! The command line: reads arguments, calls the service, prints what comes of it.
 
+mod call_output;
 mod completions;
 mod config;
 mod doctor;
-mod heard;
 mod help;
 mod image;
 mod install;

@@ -26,6 +26,7 @@ mod code_runner;
 mod code_runner_mcp;
 mod context;
 mod era;
+mod era_members;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod job_tool;
@@ -41,7 +42,6 @@ mod search_tool;
 mod server;
 mod session;
 mod session_tool;
-mod shape;
 mod skills;
 pub mod stdio;
 mod subscriptions;

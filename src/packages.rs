@@ -12,7 +12,6 @@ mod gateway;
 mod go;
 mod install;
 mod javascript;
-mod kept;
 mod known_imports;
 mod lock;
 mod manifest;
@@ -24,6 +23,7 @@ mod requirement;
 mod rust;
 mod settings;
 mod store;
+mod system_versions;
 mod wishes;
 
 use std::borrow::Cow;
@@ -218,7 +218,7 @@ impl Packages {
         };
         let mut wishes = wishes::wishes(how, &all, request.asked_files(), asked, modules)?;
         if !wishes.is_empty() && wishes.lock.is_none() && !how.keep.is_empty() {
-            wishes.kept = kept::kept(&self.folders(how, importer), &how.keep);
+            wishes.kept = system_versions::kept(&self.folders(how, importer), &how.keep);
         }
         if !wishes.is_empty() && !self.settings().detect {
             wishes.known.clear();

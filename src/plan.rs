@@ -11,11 +11,11 @@ mod limits;
 mod module;
 mod network;
 mod packages;
+mod placeholders;
 mod prestart;
 mod session;
 mod show;
 mod source;
-mod words;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -35,9 +35,9 @@ use additions::{Additions, is_mcp_module};
 pub use build::{BUILD_FOLDER, Build, WarmUp};
 use environment::{environment, threads};
 pub use limits::{Defaults, Most};
+use placeholders::Names;
 use prestart::Program;
 use source::{file_argument, own_name, source_path, source_text};
-use words::Names;
 
 /// One program, ready to be started in a cell.
 #[derive(Debug, Clone)]

@@ -12,7 +12,7 @@ mod database;
 mod date;
 mod error;
 mod incoming;
-mod place;
+mod location;
 mod queue;
 mod reader;
 mod retention;

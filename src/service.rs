@@ -6,13 +6,13 @@
 
 mod jobs;
 mod long_output;
+mod nested;
 mod observer;
 mod queue;
 mod recording;
 mod run;
 mod sessions;
 mod settings;
-mod within;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};

@@ -1,6 +1,6 @@
 //! `hotcell logs`: what was run.
 
-mod whole;
+mod one_run;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use crate::language::Surroundings;
 use crate::records::{Keeping, Kept, Reader, RecordsError, date, gather};
 use crate::service::{CODE, LOCK, records_folder};
 
-use whole::show;
+use one_run::show;
 
 #[derive(clap::Args)]
 pub struct Arguments {

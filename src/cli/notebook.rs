@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use super::heard::Listener;
+use super::call_output::Listener;
 use super::run::{Arguments, HERE, Stop, out};
 use super::session::Session;
 use super::{

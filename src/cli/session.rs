@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use super::heard::{Heard, Listener};
+use super::call_output::{Heard, Listener};
 use super::run::Grants;
 use crate::caller::Caller;
 use crate::engine::Rejected;

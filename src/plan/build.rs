@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jail::{Limits, Tree};
 
-use super::words::Names;
+use super::placeholders::Names;
 use crate::language::{Compile, Definition};
 use crate::request::{CellPath, InputFile};
 

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rusqlite::{Connection, params};
 use sha2::{Digest, Sha256};
 
-use super::place::{connect, make_file, make_folder, version};
+use super::location::{connect, make_file, make_folder, version};
 use super::{Keeping, Record, RecordsError, Saved, retention};
 
 const VERSION: i64 = 1;

@@ -13,7 +13,7 @@ use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use super::database::{Database, milliseconds};
-use super::place::make_folder;
+use super::location::make_folder;
 use super::{Keeping, Record, RecordsError};
 use crate::caller::Caller;
 

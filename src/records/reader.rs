@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::RecordsError;
 use super::alive::is_alive;
 use super::database::milliseconds;
-use super::place::{connect, is_there, version};
+use super::location::{connect, is_there, version};
 use crate::caller::Caller;
 
 /// A run that was recorded.

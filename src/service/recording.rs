@@ -2,7 +2,7 @@
 //!
 //! While a run goes on only what its request would lose is copied. The rest is done by the thread that writes records, behind the answer.
 
-mod noted;
+mod parts;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::request::{FileSource, Outline, RunRequest};
 use crate::run::Stdin;
 use crate::secret::Redactor;
 
-pub use noted::{
+pub use parts::{
     CODE, INPUT, LOCK, Noted, NotedLimits, NotedStdin, STDERR, STDIN, STDOUT, read_input, sha256,
 };
 
@@ -56,12 +56,12 @@ impl Facts {
 
     /// The record of a run that has ended.
     pub fn record(&self, plan: Option<&RunPlan>, output: RunOutput) -> Record {
-        noted::record(self, plan, output)
+        parts::record(self, plan, output)
     }
 
     /// The record of one that goes on.
     fn running(&self) -> Record {
-        noted::running(self)
+        parts::running(self)
     }
 
     /// About how many bytes it holds.

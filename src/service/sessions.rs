@@ -3,7 +3,7 @@
 //! A session is its caller's alone. Its calls run in order, one at a time; between them it holds no turn of the queue, and after a moment
 //! no processor. One that nobody uses ends.
 
-mod act;
+mod actions;
 mod call;
 mod entry;
 
@@ -16,7 +16,7 @@ use crate::caller::Caller;
 use crate::language::LanguageId;
 use crate::request::SessionName;
 
-pub use act::{Acted, SessionAction};
+pub use actions::{Acted, SessionAction};
 use entry::{Entry, State};
 
 /// How many sessions there may be, and how long one may wait for its next call.

@@ -1,7 +1,7 @@
 //! One server: its tools, and calls of them.
 
 mod judge;
-mod told;
+mod visibility;
 
 use std::sync::{Arc, Mutex};
 

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use regex_lite::Regex;
 use serde_json::{Value, json};
 
-use crate::cli::heard::Heard;
+use crate::cli::call_output::Heard;
 use crate::display::{Displayed, Kind};
 use crate::language::Magic;
 use crate::output::{RunOutput, Status};
