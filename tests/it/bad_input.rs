@@ -33,7 +33,7 @@ fn an_unknown_language_is_refused_with_the_nearest_names() {
         "Run `hotcell languages` for the list.",
     );
     // Nothing about it tells: a program that looks like one language would run as that.
-    let odd = hotcell.write("home/a.unknown", "x y z\n");
+    let odd = hotcell.write("home/a.unknown", "xyz\n");
     refused(
         &hotcell,
         &[odd.to_str().unwrap()],

@@ -143,7 +143,8 @@ const PROGRAMS: [(&str, Files, &str); 10] = [
 
 fn is_here(runtime: &str) -> bool {
     match runtime {
-        "go" | "bun" => has_heavy(runtime),
+        "go" | "bun" | "Rscript" => has_heavy(runtime),
+        "built in" => true,
         _ => has(runtime),
     }
 }
@@ -517,7 +518,7 @@ fn an_import_of_hotcell_is_ours() {
             ),
             (
                 "lua",
-                "lua",
+                "built in",
                 "local hotcell = require('hotcell')\nhotcell.vars.x = 'x'\nhotcell.display(hotcell.args[1], hotcell.vars.x)",
             ),
             (

@@ -218,7 +218,10 @@ fn help_has_a_page_for_every_topic_that_a_message_names() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
     let mut named = Vec::new();
     for file in walk(Path::new(folder)) {
-        let text = fs::read_to_string(file).expect("text");
+        // What is no text is said to nobody.
+        let Ok(text) = fs::read_to_string(file) else {
+            continue;
+        };
         for rest in text.split("`hotcell help ").skip(1) {
             named.push(rest.split('`').next().unwrap_or_default().to_owned());
         }
