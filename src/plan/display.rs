@@ -63,6 +63,10 @@ pub fn equip(
     if let Some(engine) = runtime.way.value.as_ref().filter(|_| wants.value) {
         let words = [jail::ENGINE, engine, program].map(str::to_owned);
         launch.argv.splice(0..0, words);
+        // It changes the program's file, which is no change of the program's.
+        if let (Some(wanted), Some(file)) = (&mut launch.changes, launch.files.first()) {
+            wanted.except.push(file.path.clone());
+        }
     }
     if !display.prepend.is_empty()
         && let Some(InputFile {
