@@ -84,23 +84,24 @@ fn a_victim_beside_eight_hostile_neighbours_gets_the_right_answers() {
             while let Some((id, result)) = ended(&mut client, &running) {
                 let number = running.remove(&id).expect("it ran");
                 let (name, code) = HOSTILE[number];
-                let status = record(&result)["status"].as_str().map(str::to_owned);
-                ends.entry(name).or_default().extend(status);
+                let kind = record(&result)["error"]["kind"].clone();
+                let kind = kind.as_str().unwrap_or("nothing").to_owned();
+                ends.entry(name).or_default().push(kind);
                 running.insert(start(&mut client, code), number);
             }
             rounds += 1;
         }
         println!("{}: {rounds} rounds, {ends:?}", hotcell.name);
         // The control: they were at it. What one was ended for is its own, and the others have never ended.
-        for (name, statuses) in &ends {
+        for (name, kinds) in &ends {
             let expected = match *name {
                 "memory" => "memory",
                 "output" => "output",
-                other => panic!("{other} ended: {statuses:?}"),
+                other => panic!("{other} ended: {kinds:?}"),
             };
             assert!(
-                statuses.iter().all(|status| status == expected),
-                "{}: {name}: {statuses:?}",
+                kinds.iter().all(|kind| kind == expected),
+                "{}: {name}: {kinds:?}",
                 hotcell.name
             );
         }

@@ -8,8 +8,8 @@ use super::remote::Web;
 use super::{KEY, log, serve, structured};
 use crate::attacks::case;
 use crate::mcp::client::Client;
-use crate::raw::{fresh_word, http::Http};
-use crate::support::{Hotcell, everyone};
+use crate::raw::{PATIENCE, fresh_word, http::Http};
+use crate::support::{Hotcell, eventually, everyone};
 
 /// For programs that move hundreds of megabytes.
 const LONG: Duration = Duration::from_secs(330);
@@ -256,7 +256,14 @@ fn mcp08_what_a_server_says_of_itself_is_bounded_seen_and_on_its_line() {
     // Its tools are known when it has been called.
     let (said, result) = run(&mut client, "print(granted.echo(a=1))");
     assert_eq!(said, "{'a': 1}\n", "{result}");
-    let listed = client.request("tools/list", json!({}))["result"]["tools"].clone();
+    let mut listed = Value::Null;
+    // What it exposes is there when the server has been heard.
+    let is_there = eventually(PATIENCE, || {
+        listed = client.request("tools/list", json!({}))["result"]["tools"].clone();
+        let mut tools = listed.as_array().into_iter().flatten();
+        tools.any(|tool| tool["name"] == "granted_run")
+    });
+    assert!(is_there, "{listed}");
     let tools = listed.as_array().expect("a list");
     let named = |name: &str| tools.iter().find(|tool| tool["name"] == name).expect(name);
     let description = named("run")["description"].as_str().expect("a text");

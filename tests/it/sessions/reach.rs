@@ -61,15 +61,15 @@ fn javascript_gets_packages_with_any_call_too() {
         value("var x = 1");
         assert_eq!(
             value("import first from 'firstthing';\nfirst.NAME"),
-            "'firstthing'"
+            "firstthing"
         );
         assert_eq!(
             value("import { NAME } from 'secondthing';\nNAME + x"),
-            "'secondthing1'"
+            "secondthing1"
         );
         assert_eq!(
             value("(await import('firstthing')).NAME + first.NAME"),
-            "'firstthingfirstthing'"
+            "firstthingfirstthing"
         );
     }
 }
