@@ -27,7 +27,7 @@
 //! - `store` has output that was too long for its answer, for a while.
 //! - `resident` finds the servers of this user that run already, which lend sandboxes to `hotcell run`.
 //! - `records` writes down what was run, in one SQLite file.
-//! - `held` counts the memory that is held for callers.
+//! - `memory_budget` counts the memory that is held for callers.
 //! - `inventory` is what a stored folder holds, to tell later whether it still does.
 //! - `secret` is a value that a program may use and never see; `random` makes names that cannot be guessed.
 //! - `doctor` tests the walls from inside a real cell.
@@ -133,11 +133,11 @@ mod egress;
 mod error_kind;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
-mod held;
 mod hint;
 mod inventory;
 mod loopback;
 mod media_type;
+mod memory_budget;
 mod packages;
 mod plan;
 mod publish;

@@ -12,7 +12,6 @@ mod catalogue;
 mod connection;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
-mod given;
 mod http;
 mod launch;
 mod ledger;
@@ -21,6 +20,7 @@ mod link;
 mod nearest;
 mod redact;
 mod renewal;
+mod result_value;
 mod schema;
 mod scrub;
 mod search;

@@ -74,7 +74,7 @@ impl RunResult {
 /// What a plan's packages make of it.
 pub(super) struct Furnished<'a> {
     pub launch: Cow<'a, Launch>,
-    build: Option<Cow<'a, Build>>,
+    pub build: Option<Cow<'a, Build>>,
     pub packages: Option<Box<Installed>>,
     pub refused: Vec<Refused>,
 }
@@ -120,10 +120,23 @@ impl Engine {
     ) -> Result<RunResult, StartError> {
         tracing::debug!(language = %plan.language, "run starts");
         let mut cancelled = std::pin::pin!(cancelled);
-        let furnished = match self.furnish(plan, &surface, cancelled.as_mut()).await? {
-            ControlFlow::Continue(furnished) => furnished,
-            ControlFlow::Break(result) => return Ok(*result),
-        };
+        match self.furnish(plan, &surface, cancelled.as_mut()).await? {
+            ControlFlow::Continue(furnished) => {
+                self.run_furnished(plan, furnished, surface, cancelled)
+                    .await
+            }
+            ControlFlow::Break(result) => Ok(*result),
+        }
+    }
+
+    /// The same, with its packages installed.
+    pub(super) async fn run_furnished<C: Future<Output = ()>>(
+        &self,
+        plan: &RunPlan,
+        furnished: Furnished<'_>,
+        surface: Surface,
+        mut cancelled: Pin<&mut C>,
+    ) -> Result<RunResult, StartError> {
         let Furnished {
             launch,
             build,

@@ -188,12 +188,17 @@ impl Engine {
         surface: Surface,
         cancelled: impl Future<Output = ()>,
     ) -> Result<SessionRan, StartError> {
+        let mut cancelled = std::pin::pin!(cancelled);
+        let mut furnished = match self.furnish(plan, &surface, cancelled.as_mut()).await? {
+            ControlFlow::Continue(furnished) => furnished,
+            ControlFlow::Break(result) => return Ok(SessionRan::kept(*result)),
+        };
         session.calls += 1;
         let (files, _hold) = session.hold_files().await.unzip();
-        let mut plan = plan.clone();
         let mut notes = Vec::new();
+        let launch = furnished.launch.to_mut();
         if let Some(files) = files.clone() {
-            let is_built = plan.build.is_some();
+            let is_built = furnished.build.is_some();
             let look = move || {
                 (
                     files.versions(),
@@ -201,14 +206,17 @@ impl Engine {
                 )
             };
             let (known, texts) = spawn_blocking(look).await.unwrap_or_default();
-            if let Some(wanted) = &mut plan.launch.changes {
+            if let Some(wanted) = &mut launch.changes {
                 wanted.known = known;
             }
-            match (&mut plan.build, texts) {
+            match (&mut furnished.build, texts) {
                 (Some(build), Some(Ok(texts))) => {
                     let own = build.files.clone();
                     let is_free = |it: &InputFile| !own.iter().any(|own| it.is_in_the_way_of(own));
-                    build.files.extend(texts.into_iter().filter(is_free));
+                    build
+                        .to_mut()
+                        .files
+                        .extend(texts.into_iter().filter(is_free));
                 }
                 (Some(_), _) => notes.push(
                     "the compiler saw the files of this call alone: those of the session are too large"
@@ -217,10 +225,11 @@ impl Engine {
                 (None, _) => {}
             }
             // One that waits may have looked at the files of its workspace already.
-            plan.launch.prestart = None;
+            launch.prestart = None;
         }
-        plan.launch.share = Some(Share { files });
-        let mut result = self.run(&plan, surface, cancelled).await?;
+        launch.share = Some(Share { files });
+        let run = self.run_furnished(plan, furnished, surface, cancelled);
+        let mut result = run.await?;
         if let Some(workspace) = result.workspace.take() {
             notes.extend(not_brought(workspace.left_out()));
             let workspace = workspace.except(plan.own_files());

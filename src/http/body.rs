@@ -8,7 +8,7 @@ use hyper::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, Head
 use hyper::{HeaderMap, StatusCode};
 
 use super::responses::{Answered, busy, refuse};
-use crate::held::Hold;
+use crate::memory_budget::Hold;
 
 const MOST_BODY: usize = 8 << 20;
 const BODY_TIME: Duration = Duration::from_secs(30);

@@ -11,8 +11,8 @@ use super::connections::AtWork;
 use super::events::{Events, Work};
 use super::responses::{Answered, event_stream, respond, respond_held, status};
 use crate::caller::Caller;
-use crate::held::Hold;
 use crate::mcp::{Outbox, Peer, Session, Transport};
+use crate::memory_budget::Hold;
 
 /// After this time a client hears that we are still there.
 const PATIENCE: Duration = Duration::from_secs(5);

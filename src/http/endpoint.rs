@@ -19,11 +19,11 @@ use super::responses::{Answered, json_error, no_session, not_allowed, refuse, re
 use super::sessions::Sessions;
 use super::token::Failures;
 use crate::caller::Caller;
-use crate::held::Hold;
 use crate::mcp::{
     Fault, MODERN, Message, Peer, Request, Revision, Server, Session, Transport, VERSION_KEY,
     is_batch, parse, parse_batch,
 };
+use crate::memory_budget::Hold;
 
 pub struct Endpoint {
     server: Arc<Server>,

@@ -18,8 +18,8 @@ use tokio::time::{Interval, interval_at};
 
 use super::connections::AtWork;
 use super::pieces::Pieces;
-use crate::held::Hold;
 use crate::mcp::Reply;
+use crate::memory_budget::Hold;
 
 pub type Body = UnsyncBoxBody<Bytes, Infallible>;
 pub type Work = Pin<Box<dyn Future<Output = Option<Reply>> + Send>>;

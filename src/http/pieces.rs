@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 
-use crate::held::Hold;
+use crate::memory_budget::Hold;
 
 /// About what a socket takes at once.
 const PIECE: usize = 64 << 10;

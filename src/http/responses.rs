@@ -9,8 +9,8 @@ use hyper::{Response, StatusCode};
 
 use super::events::{Body, Events, plain};
 use super::pieces::Pieces;
-use crate::held::{self, Hold};
 use crate::mcp::{Fault, Reply};
+use crate::memory_budget::{self, Hold};
 
 pub type Answered = Response<Body>;
 
@@ -65,7 +65,7 @@ pub fn respond(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -
 
 /// There is no room for what is asked, or for its answer.
 pub fn busy() -> Box<Answered> {
-    let mut answer = refuse(StatusCode::SERVICE_UNAVAILABLE, held::BUSY);
+    let mut answer = refuse(StatusCode::SERVICE_UNAVAILABLE, memory_budget::BUSY);
     set(&mut answer, RETRY_AFTER, "1");
     answer
 }

@@ -11,7 +11,7 @@ use super::era::{CAPABILITIES_KEY, Era, LOG_LEVEL_KEY};
 use super::message::{self, Fault, Request};
 use super::server::{Peer, Server};
 use crate::caller::Caller;
-use crate::held::Hold;
+use crate::memory_budget::Hold;
 
 /// How long a person may take to answer a question.
 const PATIENCE: Duration = Duration::from_secs(900);

@@ -71,7 +71,7 @@ impl Fault {
 
     /// There is no room for what was asked, or for its answer.
     pub fn busy() -> Self {
-        Self::new(Self::BUSY, crate::held::BUSY)
+        Self::new(Self::BUSY, crate::memory_budget::BUSY)
     }
 
     pub fn invalid_params(message: impl Into<String>) -> Self {

@@ -22,7 +22,7 @@ use super::questions::Questions;
 use super::session::{OpenCall, Session};
 use super::subscriptions::listen;
 use crate::caller::Caller;
-use crate::held::Hold;
+use crate::memory_budget::Hold;
 
 pub use reply::Reply;
 use reply::caught;

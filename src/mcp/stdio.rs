@@ -22,7 +22,7 @@ use super::message::{self, Fault, Garbled, IdSearch, Message};
 use super::server::{Peer, Server};
 use super::session::Session;
 use crate::caller::Caller;
-use crate::held::Hold;
+use crate::memory_budget::Hold;
 
 /// The longest line that is read; of a longer one the rest is passed over.
 const LONGEST_LINE: usize = 16 << 20;

@@ -26,7 +26,7 @@ struct Pool {
     next: u32,
 }
 
-/// Blocks that one stream has, in its order. Given back when dropped.
+/// Blocks that one stream has, in its order. ResultValue back when dropped.
 #[derive(Debug, Default)]
 pub struct Blocks(Vec<u32>);
 

@@ -19,7 +19,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
-use super::given::{self, Given, Refused};
+use super::result_value::{self, Refused, ResultValue};
 use super::search::Searcher;
 use super::server::UpstreamServer;
 use super::{Arguments, CallError};
@@ -167,7 +167,7 @@ impl Bridge {
             Question::Call => Ok(self.call(asked).await?.into_answer()),
             Question::Whole => {
                 let result = self.whole(asked).await?;
-                given::check(&result)?;
+                result_value::check(&result)?;
                 Ok(json!({ "result": result }))
             }
             Question::Raw => Ok(json!({ "result": self.whole(asked).await? })),
@@ -191,10 +191,10 @@ impl Bridge {
         }
     }
 
-    async fn call(&self, asked: Asked) -> Result<Given, Refused> {
+    async fn call(&self, asked: Asked) -> Result<ResultValue, Refused> {
         let result = self.whole(asked).await?;
-        given::check(&result)?;
-        Ok(Given::of(result))
+        result_value::check(&result)?;
+        Ok(ResultValue::of(result))
     }
 
     async fn whole(&self, asked: Asked) -> Result<Map<String, Value>, Refused> {

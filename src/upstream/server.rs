@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Map, Value, json};
 
 use super::approval::Approved;
-use super::given;
 use super::ledger::Ledger;
 use super::lifecycle::{Lifecycle, lock};
 use super::nearest::find;
 use super::redact::Pseudonyms;
+use super::result_value;
 use super::schema::Checks;
 use super::scrub::scrubbed;
 use super::{Arguments, CallError, Functions, Tool, signature};
@@ -200,7 +200,7 @@ impl UpstreamServer {
             .carry_out(tool, &arguments, Redaction::default())
             .await?
         {
-            Value::Object(result) => given::value(result),
+            Value::Object(result) => result_value::value(result),
             _ => Err(CallError::Tool(NO_RESULT.to_owned())),
         }
     }

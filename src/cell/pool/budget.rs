@@ -16,7 +16,7 @@ pub struct Budget {
     memory: AtomicU64,
 }
 
-/// A part of it in use. Given back when dropped.
+/// A part of it in use. ResultValue back when dropped.
 pub struct Share {
     of: Arc<Budget>,
     memory: u64,

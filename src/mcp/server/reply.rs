@@ -3,9 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Poll;
 
-use crate::held::Hold;
 use crate::mcp::era::Era;
 use crate::mcp::message::{Fault, Id};
+use crate::memory_budget::Hold;
 
 /// Runs to the end, or to a panic: that is our failure, and the client hears of it
 /// as of any other. The hook has said on stderr what it was.

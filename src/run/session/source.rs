@@ -14,6 +14,8 @@ pub struct Source {
     stream: Stream,
     reader: pipe::Receiver,
     redactor: Option<Redactor>,
+    /// Used again by each call.
+    buffer: Vec<u8>,
 }
 
 /// What a call makes of its output.
@@ -28,6 +30,7 @@ impl Source {
             stream,
             reader,
             redactor,
+            buffer: Vec::new(),
         }
     }
 
@@ -38,28 +41,40 @@ impl Source {
         mut is_over: watch::Receiver<bool>,
         taking: &Taking,
     ) -> Captured {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.reserve(1 << 16);
+        let captured = self.take_into(&mut buffer, &mut is_over, taking).await;
+        self.buffer = buffer;
+        captured
+    }
+
+    async fn take_into(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        is_over: &mut watch::Receiver<bool>,
+        taking: &Taking,
+    ) -> Captured {
         let mut captured = Captured::default();
-        let mut buffer = Vec::with_capacity(1 << 16);
         loop {
             buffer.clear();
             let read = tokio::select! {
-                read = self.reader.read_buf(&mut buffer) => read.unwrap_or(0),
+                read = self.reader.read_buf(buffer) => read.unwrap_or(0),
                 _ = is_over.wait_for(|is_over| *is_over) => break,
             };
             if read == 0 {
                 // Closed by the program, which may go on.
                 return captured;
             }
-            self.take(&buffer, taking, &mut captured).await;
+            self.take(buffer, taking, &mut captured).await;
         }
         let mut left = rustix::io::ioctl_fionread(&self.reader).unwrap_or(0);
         while left > 0 {
             buffer.clear();
-            let Ok(read @ 1..) = self.read_now(&mut buffer) else {
+            let Ok(read @ 1..) = self.read_now(buffer) else {
                 break;
             };
             left = left.saturating_sub(read as u64);
-            self.take(&buffer, taking, &mut captured).await;
+            self.take(buffer, taking, &mut captured).await;
         }
         let held = self.redactor.as_mut().map(Redactor::finish);
         if let Some(held) = held.filter(|held| !held.is_empty()) {

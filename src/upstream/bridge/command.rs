@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Asked, Bridge, CallError, Refused};
 use crate::upstream::Arguments;
-use crate::upstream::given::{self, Given};
 use crate::upstream::nearest::find;
+use crate::upstream::result_value::{self, ResultValue};
 
 const USAGE: &str = "\
 usage: mcp list [SERVER]                      the servers, or the tools of one
@@ -105,7 +105,8 @@ impl Bridge {
             )
         })?;
         let result = server.call_whole(tool, arguments).await.map_err(&fail)?;
-        let failed = given::check(&result).map_err(|refused| (1, refused.message(name) + "\n"));
+        let failed =
+            result_value::check(&result).map_err(|refused| (1, refused.message(name) + "\n"));
         if flags.contains(&&"--raw") {
             let (status, err) = failed.err().unwrap_or_default();
             let out = format!("{}\n", Value::from(result));
@@ -152,10 +153,10 @@ fn typed(pair: &str, schema: &Value) -> Option<(String, Value)> {
 
 fn value(result: Map<String, Value>, is_plain: bool, files: &str) -> Printed {
     let mut saved = Vec::new();
-    let value = match Given::of(result) {
-        Given::Structure(value) => value,
-        Given::Text(text) => given::read(text),
-        Given::Parts(parts) => {
+    let value = match ResultValue::of(result) {
+        ResultValue::Structure(value) => value,
+        ResultValue::Text(text) => result_value::read(text),
+        ResultValue::Parts(parts) => {
             let parts = parts.into_iter();
             parts
                 .map(|part| saved_part(part, files, &mut saved))

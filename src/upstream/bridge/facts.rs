@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::given::Given;
+use super::result_value::ResultValue;
 use super::{Bridge, CallError};
 use crate::upstream::nearest::find;
 use crate::upstream::server::UpstreamServer;
@@ -103,7 +103,7 @@ impl Bridge {
     }
 
     /// What is at an address: text as text, all else as it came.
-    pub(super) async fn read(&self, server: &str, uri: &str) -> Result<Given, CallError> {
+    pub(super) async fn read(&self, server: &str, uri: &str) -> Result<ResultValue, CallError> {
         let params = json!({ "uri": uri });
         let mut result = self
             .find(server)?
@@ -117,7 +117,7 @@ impl Bridge {
             Some(text) => json!({ "type": "text", "text": text }),
             None => json!({ "type": "resource", "resource": content }),
         };
-        Ok(Given::Parts(contents.into_iter().map(part).collect()))
+        Ok(ResultValue::Parts(contents.into_iter().map(part).collect()))
     }
 }
 

@@ -53,9 +53,11 @@ impl Before {
     }
 }
 
-/// The kernel's files of a cgroup that are read twice for each run, kept open.
+/// The kernel's files of a cgroup that are read for each run, kept open.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
+    memory: Counter,
+    tasks: Counter,
     peak: Counter,
     /// Whether the peak can be set back: in version 2 from Linux 6.12 on, by this descriptor.
     is_settable: bool,
@@ -70,6 +72,11 @@ impl Counters {
         let peak = group.name("memory.peak", "memory.max_usage_in_bytes");
         let settable = settable(&group.memory.join(peak));
         Self {
+            memory: open(
+                &group.memory,
+                group.name("memory.current", "memory.usage_in_bytes"),
+            ),
+            tasks: open(&group.pids, "pids.current"),
             is_settable: settable.is_some(),
             peak: settable.map_or_else(|| open(&group.memory, peak), |file| Counter(Some(file))),
             oom_kills: open(
@@ -100,15 +107,11 @@ impl Cgroup {
     pub fn read(&self) -> Usage {
         let before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
         let counters = &self.counters;
-        let now = |directory, file| Counter::open(directory, file).number().unwrap_or(0);
         // The kernel counts kills of a cell by any of its killers. Without a limit that was met it was not the cell's own.
         let kills = self.oom_kills().saturating_sub(before.oom_kills);
         let is_hosts = kills > 0 && !self.is_at_limit(&before);
         Usage {
-            memory_now: now(
-                &self.memory,
-                self.name("memory.current", "memory.usage_in_bytes"),
-            ),
+            memory_now: counters.memory.number().unwrap_or(0),
             // A peak that cannot be set back is this run's only if it grew.
             memory_peak: counters
                 .peak
@@ -116,7 +119,7 @@ impl Cgroup {
                 .filter(|peak| counters.is_settable || *peak > before.memory_peak),
             oom_kills: if is_hosts { 0 } else { kills },
             host_oom_kills: if is_hosts { kills } else { 0 },
-            tasks_now: now(&self.pids, "pids.current"),
+            tasks_now: counters.tasks.number().unwrap_or(0),
             tasks_refused: self.tasks_refused().saturating_sub(before.tasks_refused),
             cpu: self.cpu_time().map(|cpu| cpu.saturating_sub(before.cpu)),
         }

@@ -19,14 +19,14 @@ impl From<CallError> for Refused {
     }
 }
 
-pub enum Given {
+pub enum ResultValue {
     Structure(Value),
     /// The program reads it as JSON if it is: numbers of any size stay what they are.
     Text(String),
     Parts(Vec<Value>),
 }
 
-impl Given {
+impl ResultValue {
     pub fn of(mut result: Map<String, Value>) -> Self {
         let structure = result.remove("structuredContent").unwrap_or_default();
         if !structure.is_null() {
@@ -53,10 +53,10 @@ impl Given {
 /// The value of a result, as whoever called it at the command line wants it.
 pub fn value(result: Map<String, Value>) -> Result<Value, CallError> {
     check(&result).map_err(|refused| refused.error)?;
-    Ok(match Given::of(result) {
-        Given::Structure(value) => value,
-        Given::Text(text) => read(text),
-        Given::Parts(parts) => parts.into(),
+    Ok(match ResultValue::of(result) {
+        ResultValue::Structure(value) => value,
+        ResultValue::Text(text) => read(text),
+        ResultValue::Parts(parts) => parts.into(),
     })
 }
 
