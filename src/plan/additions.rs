@@ -52,8 +52,8 @@ impl<'a> Additions<'a> {
         if self.has_network {
             launch = network::grant(launch);
         }
-        launch = match self.binding() {
-            Some(binding) => self.bound(binding).bind(launch),
+        launch = match self.bound() {
+            Some(bound) => bound.bind(launch),
             None if self.has_command() => place_command(launch),
             None => launch,
         };
@@ -74,8 +74,10 @@ impl<'a> Additions<'a> {
         }
     }
 
-    fn bound(&self, binding: &'a Binding) -> Bound<'a> {
-        Bound {
+    /// How it calls them, if it may.
+    pub fn bound(&self) -> Option<Bound<'a>> {
+        let binding = self.binding()?;
+        Some(Bound {
             binding,
             runtime: self.runtime,
             program: self.program,
@@ -83,7 +85,7 @@ impl<'a> Additions<'a> {
             servers: &self.upstream.names,
             configured: &self.upstream.configured,
             is_ours: !self.has_own_mcp,
-        }
+        })
     }
 }
 

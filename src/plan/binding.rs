@@ -32,28 +32,15 @@ pub struct Bound<'a> {
 impl Bound<'_> {
     /// Lets the program call its servers.
     pub fn bind(&self, mut launch: Launch) -> Launch {
-        let folder = format!("/workspace/{FOLDER}");
-        let file = format!("{folder}/{}", self.binding.script.name);
-        let aliases: Vec<&str> = self.servers.iter().map(|it| it.alias.as_str()).collect();
-        let typed = |it: &ServerName| match it.types.as_str() {
-            "" | "{\n}" => format!("{}: Server", it.alias),
-            types => format!("{}: {types}", it.alias),
+        let prelude = match self.is_loaded_by_words() {
+            // Its command line says it all.
+            true => String::new(),
+            false => self.fill(&self.binding.prelude),
         };
-        let typed: Vec<String> = self.servers.iter().map(typed).collect();
-        let fill = |text: &str| {
-            text.replace("{binding}", &file)
-                .replace("{folder}", &folder)
-                .replace("{aliases}", &aliases.join(", "))
-                .replace("{typed_aliases}", &typed.join(", "))
-        };
-        for (name, value) in &self.binding.env {
-            set_variable(&mut launch.env, name, &fill(value));
-        }
         if let Some(prestart) = &mut launch.prestart {
-            prestart.prelude = fill(&self.binding.prelude);
+            prestart.prelude = prelude;
         }
-        let preload = self.runtime.way.preload.iter().map(|word| fill(word));
-        insert_before(&mut launch.argv, self.program, preload);
+        self.load(&mut launch.env, &mut launch.argv);
         let scripts = [&self.binding.script].into_iter();
         let scripts = scripts.chain(&self.binding.beside);
         let mut files: Vec<InputFile> = scripts
@@ -63,22 +50,72 @@ impl Bound<'_> {
             path("servers.json"),
             self.facts().to_string(),
         ));
-        let code = String::from_utf8_lossy(self.code);
-        if self.is_ours && self.binding.imports_module(&code) {
-            let module = |script: &Script| {
-                let path = CellPath::parse(script.name).expect("a plain path");
-                InputFile::from_bytes(path, fill(script.text))
-            };
-            let modules: Vec<InputFile> = self.binding.modules.iter().map(module).collect();
+        if self.has_modules() {
+            let modules = self.modules();
             let paths = modules.iter().map(|file| file.path.clone());
             if let Some(wanted) = &mut launch.changes {
                 wanted.except.extend(paths);
             }
             files.extend(modules);
-            let words = self.runtime.way.modules.iter().cloned();
-            insert_before(&mut launch.argv, self.program, words);
         }
         place(launch, files)
+    }
+
+    /// Whether its command line has the runtime load the script, and no prelude does.
+    pub fn is_loaded_by_words(&self) -> bool {
+        let way = &self.runtime.way;
+        let has_prelude = !self.binding.prelude.is_empty() && !way.without_prelude;
+        !way.preload.is_empty() && !has_prelude
+    }
+
+    /// Where the script is, in the workspace.
+    pub fn script(&self) -> CellPath {
+        path(self.binding.script.name)
+    }
+
+    /// Has the runtime load the script, by its variables and its command line.
+    pub fn load(&self, env: &mut BTreeMap<String, String>, argv: &mut Vec<String>) {
+        for (name, value) in &self.binding.env {
+            set_variable(env, name, &self.fill(value));
+        }
+        let way = &self.runtime.way;
+        let preload = way.preload.iter().map(|word| self.fill(word));
+        insert_before(argv, self.program, preload);
+        if self.has_modules() {
+            insert_before(argv, self.program, way.modules.iter().cloned());
+        }
+    }
+
+    fn has_modules(&self) -> bool {
+        self.is_ours && {
+            let code = String::from_utf8_lossy(self.code);
+            self.binding.imports_module(&code)
+        }
+    }
+
+    /// A text of the binding with the places of its scripts.
+    fn fill(&self, text: &str) -> String {
+        let folder = format!("/workspace/{FOLDER}");
+        let file = format!("{folder}/{}", self.binding.script.name);
+        text.replace("{binding}", &file)
+            .replace("{folder}", &folder)
+    }
+
+    /// What programs import.
+    fn modules(&self) -> Vec<InputFile> {
+        let aliases: Vec<&str> = self.servers.iter().map(|it| it.alias.as_str()).collect();
+        let typed = |it: &ServerName| match it.types.as_str() {
+            "" | "{\n}" => format!("{}: Server", it.alias),
+            types => format!("{}: {types}", it.alias),
+        };
+        let typed: Vec<String> = self.servers.iter().map(typed).collect();
+        let module = |script: &Script| {
+            let path = CellPath::parse(script.name).expect("a plain path");
+            let text = script.text.replace("{aliases}", &aliases.join(", "));
+            let text = text.replace("{typed_aliases}", &typed.join(", "));
+            InputFile::from_bytes(path, text)
+        };
+        self.binding.modules.iter().map(module).collect()
     }
 
     /// What the scripts read: numbers for truths, so that it is a literal in more languages than one.

@@ -4,8 +4,9 @@ use jail::Zygote;
 
 use super::Defaults;
 use super::additions::Additions;
+use super::binding::Bound;
 use crate::cell::{Launch, Prestart};
-use crate::language::{Binding, Display};
+use crate::language::Display;
 use crate::request::InputFile;
 
 /// What a program is, as far as that decides.
@@ -52,6 +53,16 @@ impl Program<'_> {
         // What a pre-started runtime has loaded may be one of its packages, in another version.
         let is_alone = self.files.len() == 1 && !self.has_packages;
         let [before, after, leave] = warm.code(&code, is_alone)?;
+        let (mut env, mut argv) = (launch.env.clone(), self.argv.clone());
+        let mut script = &definition.source.file;
+        let bound = self.additions.bound();
+        let by_words = bound.filter(Bound::is_loaded_by_words);
+        let loaded = by_words.as_ref().map(Bound::script);
+        if let (Some(bound), Some(loaded)) = (&by_words, &loaded) {
+            // It looks at this script before the program, and waits there.
+            bound.load(&mut env, &mut argv);
+            script = loaded;
+        }
         let variable = |(name, value): (&String, &String)| format!("{name}={value}").into();
         Some(Prestart {
             zygote: Zygote {
@@ -59,9 +70,9 @@ impl Program<'_> {
                 has_input: false,
                 gathers: warm.gathers,
                 first: warm.first(&code).to_owned(),
-                argv: self.argv.iter().map(Into::into).collect(),
-                env: launch.env.iter().map(variable).collect(),
-                script: definition.source.file.as_str().into(),
+                argv: argv.iter().map(Into::into).collect(),
+                env: env.iter().map(variable).collect(),
+                script: script.as_str().into(),
                 warm: before,
                 fork: after,
                 leave,
@@ -92,7 +103,10 @@ impl Program<'_> {
         // A runtime may have looked there before the program came.
         let is_in_home = |file: &InputFile| file.path.as_str().starts_with(".home");
         // Where nobody was expected to call a server, no pre-started sandbox listens for calls.
-        let can_bind = |binding: &Binding| upstream.has_any && self.runs(&binding.prelude);
+        let can_bind = |bound: Bound<'_>| {
+            let prelude = &bound.binding.prelude;
+            upstream.has_any && (self.runs(prelude) || bound.is_loaded_by_words())
+        };
         let can_show = |(display, _): (&Display, _)| self.runs(&display.prelude);
         runtime.way.embedded.is_none()
             && !runtime.way.cold
@@ -103,7 +117,7 @@ impl Program<'_> {
             && !self.sees_other_runtime
             && source == Some(&definition.source.file)
             && !self.files.iter().any(is_in_home)
-            && self.additions.binding().is_none_or(can_bind)
+            && self.additions.bound().is_none_or(can_bind)
             && self.additions.shows.is_none_or(can_show)
             && (!self.has_packages || packages.is_some_and(|how| !how.prelude.is_empty()))
     }

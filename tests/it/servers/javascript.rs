@@ -1,8 +1,9 @@
 //! What JavaScript and TypeScript programs have of upstream servers, in pre-started sandboxes too.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{data, run, serve, structured, studio};
+use crate::mcp::client::Client;
 use crate::support::{Hotcell, PATIENCE, eventually, everyone, has};
 
 fn prepared() -> Option<Hotcell> {
@@ -151,5 +152,49 @@ fn a_node_that_waited_calls_tools_too() {
             ),
             "[]\n"
         );
+    }
+}
+
+#[test]
+fn a_deno_that_waited_calls_tools_too() {
+    let Some(hotcell) = prepared() else { return };
+    if !ways(&hotcell).contains(&"typescript@deno") {
+        println!("SKIP: no deno is here; scripts/test brings it");
+        return;
+    }
+    let client = |pool: &str| {
+        let mut command = hotcell.command();
+        command
+            .env("XDG_DATA_HOME", data())
+            .args(["serve", "--pool", pool]);
+        let mut client = Client::of(command);
+        client.begin();
+        client
+    };
+    let (mut warm, mut cold) = (client("2"), client("0"));
+    let start = |result: &Value| result["_meta"]["dev.hotcell/run"]["runtime"]["start"].clone();
+    let plain = "const said: string = await studio.say({ text: 'one' });\n\
+        console.log(said, await studio.say({ text: 'two' }), typeof ToolError, JSON.stringify(Deno.env.toObject()), Deno.args.length);\n\
+        console.log((await Array.fromAsync(Deno.readDir('/workspace'), (it) => it.name)).sort().join());";
+    let module = "import { studio, ToolError } from 'mcp';\nconst text: string = 'module';\nconsole.log(await studio.say({ text }));\nconsole.log(ToolError.name);";
+    let script = "studio.say({ text: 'script' }).then((said) => console.log(said));";
+    for (language, code, begins) in [
+        ("typescript@deno", plain, "one two function"),
+        ("typescript@deno", module, "module\n"),
+        ("javascript@deno", script, "script\n"),
+    ] {
+        let ask = json!({ "language": language, "code": code });
+        let new = cold.run(ask.clone());
+        assert_eq!(start(&new), "cold", "{new}");
+        let expected = &structured(&new)["stdout"];
+        assert!(expected.as_str().unwrap().starts_with(begins), "{new}");
+        let mut result = Value::Null;
+        // The first may come before one waits.
+        let came = eventually(PATIENCE, || {
+            result = warm.run(ask.clone());
+            assert_eq!(&structured(&result)["stdout"], expected, "{result}");
+            start(&result) == "warm"
+        });
+        assert!(came, "{language}: {result}");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd, RawFd};
+use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::net::RecvFlags;
@@ -28,9 +29,13 @@ impl<'a> Prepared<'a> {
     pub fn new(runtime: &'a Runtime, status: &OwnedFd) -> io::Result<Self> {
         // Some runtimes ask where their program lies before they come to it. The library
         // takes the file away again.
+        let script = Path::new(&runtime.zygote.script);
+        if let Some(folder) = script.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
         let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o644);
-        rustix::fs::open(&*runtime.zygote.script, flags, mode)?;
+        rustix::fs::open(script, flags, mode)?;
         Ok(Self {
             runtime,
             task: codec::memory_file()?,
