@@ -4,6 +4,7 @@
 //! [`reference`] has every key, and what it does.
 
 mod discovered;
+mod env_file;
 mod error;
 mod expand;
 mod file;

@@ -70,7 +70,12 @@ impl<'a> Expander<'a> {
                 "`${{{what}}}` is known only to the program whose file this is"
             ));
         }
-        match ((self.variables.own)(name), default) {
+        // The home, as some editors call it.
+        let own = match name {
+            "userHome" => "HOME",
+            name => name,
+        };
+        match ((self.variables.own)(own), default) {
             (Some(value), _) => {
                 if sounds_secret(name) {
                     self.secrets.push(Hidden::new(&value));
@@ -114,13 +119,18 @@ mod tests {
 
     #[test]
     fn variables_are_expanded_as_the_clients_write_them() {
-        let own = |name: &str| (name == "A" || name == "MY_TOKEN").then(|| format!("<{name}>"));
+        let own = |name: &str| {
+            ["A", "HOME", "MY_TOKEN"]
+                .contains(&name)
+                .then(|| format!("<{name}>"))
+        };
         let expand = |text: &str, bare: bool| {
             let mut expander = Expander::new(Variables { own: &own, bare });
             let text = expander.expand(text);
             (text, expander.unset, expander.secrets.len())
         };
         for (text, expected) in [
+            ("${userHome}/x", "<HOME>/x"),
             ("a${A}b${env:A}{env:A}", "a<A>b<A><A>"),
             ("${B:-usual}${A:-x}${B:-}", "usual<A>"),
             ("$A {A} ${A", "$A {A} ${A"),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use hyper::header::{HeaderName, HeaderValue};
 use reqwest::Url;
 
+use super::env_file;
 use super::expand::{Expander, Variables};
 use super::rules::Rules;
 use crate::request::check_variable;
@@ -88,6 +89,8 @@ pub struct Entry {
     pub command: Vec<String>,
     pub folder: Option<String>,
     pub env: Vec<(String, String)>,
+    /// A file with more variables; those of `env` win.
+    pub env_file: Option<String>,
     /// Variables of hotcell's own environment that it gets.
     pub pass: Vec<String>,
     pub url: Option<String>,
@@ -180,6 +183,12 @@ impl Entry {
                 }
             }
         }
+        for (name, value) in self.in_file(expander)? {
+            let value = Hidden::new(&value);
+            // Whatever they are called: who has such a file has it for its secrets.
+            expander.secrets.push(value.clone());
+            env.insert(name, value);
+        }
         for (name, value) in &self.env {
             let value = expander.expand(value)?;
             check_variable(name, &value).map_err(|error| error.to_string())?;
@@ -195,6 +204,22 @@ impl Entry {
             folder: folder.map(|folder| at_home(&folder, expander)),
             env,
         })
+    }
+
+    /// The variables of its file, if it names one.
+    fn in_file(&self, expander: &mut Expander<'_>) -> Result<Vec<(String, String)>, String> {
+        let Some(written) = &self.env_file else {
+            return Ok(Vec::new());
+        };
+        let unset = expander.unset.len();
+        let path = expander.expand(written)?;
+        // A path without its beginning would be another file's.
+        if let Some(name) = expander.unset.get(unset) {
+            return Err(format!(
+                "its `envFile` needs `${{{name}}}`, which is not set"
+            ));
+        }
+        env_file::read(&at_home(&path, expander))
     }
 
     fn remote(&self, url: &str, expander: &mut Expander<'_>) -> Result<Remote, String> {

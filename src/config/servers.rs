@@ -158,6 +158,7 @@ fn one(path: &Path, entry: Spanned<DeValue<'_>>) -> Result<Option<Server>, Mista
         command: table.command.into_iter().chain(table.args).collect(),
         folder: table.cwd,
         env: table.env.into_iter().collect(),
+        env_file: None,
         pass: table.pass,
         url: table.url,
         headers: table.headers.into_iter().collect(),

@@ -33,6 +33,7 @@ pub fn read(value: &Value, url_is_sse: bool) -> Result<Option<Entry>, String> {
         command: command(value)?,
         folder: first(&["cwd"]).map(str::to_owned),
         env: pairs(value, &["env", "environment", "envs"]),
+        env_file: first(&["envFile"]).map(str::to_owned),
         pass: [names(&value["env_vars"]), names(&value["env_keys"])].concat(),
         url: first(&["url", "serverUrl", "httpUrl", "uri"]).map(str::to_owned),
         headers: pairs(value, &["headers", "http_headers"]),

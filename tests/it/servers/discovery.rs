@@ -61,3 +61,51 @@ fn servers_of_other_programs_are_found_only_where_that_is_allowed() {
         listed.err()
     );
 }
+
+#[test]
+fn the_variables_of_an_env_file_reach_their_server_and_nobody_else() {
+    let Some(hotcell) = anyone() else { return };
+    let script = hotcell.write("clock.py", include_str!("../../servers/clock.py"));
+    // It notes the value as it has it.
+    let noted = hotcell.write("noted", "");
+    let (noted, script) = (noted.display(), script.display());
+    let start = format!("printenv CLOCK_KEY > {noted}; exec python3 {script}");
+    let file = "# of an editor\nexport CLOCK_KEY=\"key-in-a-file-4711\"\nCLOCK_TEAM=own # no\n";
+    hotcell.write("home/keys/clock.env", file);
+    hotcell.write("home/keys/broken.env", "CLOCK_KEY\nkey-in-a-file-4711\n");
+    let entry = |name: &str, path: &str| {
+        format!(
+            "{name:?}: {{ \"type\": \"stdio\", \"command\": \"sh\", \"args\": [\"-c\", {start:?}], \"envFile\": {path:?}, \
+             \"env\": {{ \"CLOCK_TEAM\": \"team\" }} }}"
+        )
+    };
+    let entries = [
+        entry("clock", "${userHome}/keys/clock.env"),
+        entry("broken", "~/keys/broken.env"),
+        entry("missing", "~/keys/missing.env"),
+        entry("beside", "keys/clock.env"),
+        entry("workspace", "${workspaceFolder}/clock.env"),
+    ];
+    let servers = format!("{{ \"servers\": {{ {} }} }}", entries.join(", "));
+    hotcell.write("home/.config/Code/User/mcp.json", servers);
+    hotcell.write(CONFIG, "[servers]\ndiscover = true\n");
+
+    // The server says what it has, and what must not come back does not.
+    let code = "import os\nhas = clock.environment()\nprint(has['CLOCK_KEY'] != '', has['CLOCK_KEY'], has['CLOCK_TEAM'], 'CLOCK_KEY' in os.environ)";
+    let said = run(&hotcell, &["-l", "python", "-c", code]);
+    assert_eq!(said["stdout"], "True (hidden) team False\n", "{said}");
+    assert_eq!(log(&hotcell, "noted"), "key-in-a-file-4711\n");
+
+    let listed = Running::start(hotcell.command().args(["servers", "list"])).finish();
+    let listed = listed.out() + &listed.err();
+    for why in [
+        "broken.env: line 1 is not NAME=value",
+        "missing.env: No such file or directory",
+        "keys/clock.env: it must be an absolute path",
+        "its `envFile` needs `${workspaceFolder}`",
+    ] {
+        assert!(listed.contains(why), "{why}: {listed}");
+    }
+    assert!(!listed.contains("4711"), "{listed}");
+    assert!(listed.contains("clock: 9 tools"), "{listed}");
+}
