@@ -192,6 +192,12 @@ def save_tool(function, **example):
 
 def on_error(kind, error, trace):
     """Shows an error without the frames of this file."""
+    own = getattr(error, 'obj', None)
+    if isinstance(error, AttributeError) and isinstance(own, type(sys)) and hasattr(error, 'add_note'):
+        # The program has imported a module that is called like a server.
+        alias = own.__name__
+        if hasattr(builtins, 'mcp') and hasattr(builtins.mcp.servers, alias):
+            error.add_note(f'`{alias}` is the imported module here; the server is called by mcp.call("{alias}.{error.name}", {{...}})')
     seen, each = set(), error
     while each is not None and id(each) not in seen:
         seen.add(id(each))
@@ -237,8 +243,8 @@ def bind(facts=None):
         module = modules[f'mcp.servers.{alias}'] = Tools(alias)
         setattr(listed, alias, module)
         modules[f'mcp_{alias}'] = names[f'mcp_{alias}'] = proxy
-        if alias not in getattr(sys, 'stdlib_module_names', ()):
-            names[alias] = Server(alias)
+        # One that is called like a module of Python's own is there too, unless the program imports that.
+        names[alias] = Server(alias)
     names.update(mcp_servers=proxies, LOADED_MCP_SERVERS=tuple(proxies), runtime=Runtime())
     if 'saved' in names:
         names['save_tool'] = mcp._save_tool = save_tool

@@ -245,10 +245,28 @@
   const publish = (name, value, place) => {
     if (!(name in place)) Object.defineProperty(place, name, { value, writable: true, configurable: true });
   };
+  // A function of the language's own that is called like a server has the server's tools beside what it has already: `fetch(url)`, `fetch.tool({})`.
+  const join = (name) => {
+    const own = Object.getOwnPropertyDescriptor(globalThis, name);
+    if (!own?.configurable) return;
+    const define = (value) => Object.defineProperty(globalThis, name, { value, writable: true, enumerable: own.enumerable, configurable: true });
+    const both = (thing) => (typeof thing !== 'function' ? thing : new Proxy(thing, {
+      get: (target, tool) => (tool in target ? target[tool] : mcp.servers[name][tool]),
+    }));
+    if (!own.get) return define(both(own.value));
+    // Loaded when it is first used, and not before.
+    const get = () => {
+      const thing = both(own.get.call(globalThis));
+      define(thing);
+      return thing;
+    };
+    Object.defineProperty(globalThis, name, { get, set: define, enumerable: own.enumerable, configurable: true });
+  };
   const bind = () => {
     const { servers, port } = JSON.parse(require('fs').readFileSync('/workspace/.home/.hotcell/servers.json', 'utf8'));
     place = port;
     for (const [alias] of servers) mcp.servers[alias] = server(alias);
+    for (const name in mcp.servers) if (name in globalThis) join(name);
     const saving = 'saved' in mcp.servers ? { saveTool } : {};
     for (const [name, value] of Object.entries({ ...mcp.servers, ...saving, mcp, ToolError })) publish(name, value, globalThis);
   };

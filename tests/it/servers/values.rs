@@ -185,3 +185,49 @@ fn a_python_that_waited_calls_tools_too_and_one_that_calls_none_has_its_port_for
         expect(own, "True\nConnection refused\n3128\n");
     }
 }
+
+#[test]
+fn a_server_that_is_called_like_something_of_the_language_is_reached_by_that_name() {
+    let Some(hotcell) = everyone().pop() else {
+        return;
+    };
+    let script = hotcell.write("studio.py", include_str!("../../servers/studio.py"));
+    let entry = |name| format!("[servers.{name}]\ncommand = 'python3'\nargs = [{script:?}]\n");
+    let config = entry("time") + &entry("fetch");
+    hotcell.write("home/.config/hotcell/config.toml", config);
+
+    let python = "print(time.say(text='of the server'), fetch.say(text='too'))\nimport time\nprint(time.time() > 0)\ntime.say(text='x')";
+    let result = run(&hotcell, &["-l", "python", "-c", python]);
+    assert_eq!(result["stdout"], "of the server too\nTrue\n", "{result}");
+    let stderr = result["stderr"].as_str().unwrap();
+    assert!(
+        stderr.contains("AttributeError: module 'time' has no attribute 'say'"),
+        "{stderr}"
+    );
+    // Older ones have no notes.
+    let newer = "import sys\nprint(sys.version_info >= (3, 11))";
+    let newer = run(&hotcell, &["-l", "python", "-c", newer])["stdout"] == "True\n";
+    let told = "the server is called by mcp.call(\"time.say\", {...})";
+    assert_eq!(stderr.contains(told), newer, "{stderr}");
+
+    let script = "const own = fetch;\n\
+        fetch.say({ text: 'of the server' }).then(async (said) => {\n\
+            console.log(said, await time.say({ text: 'too' }), typeof fetch, fetch === own, fetch.length, fetch.name);\n\
+            await fetch('http://127.0.0.1:1/').catch((error) => console.log(error.name));\n\
+            globalThis.fetch = () => 'mine';\n\
+            console.log(fetch());\n\
+        });";
+    let mut ways = vec!["javascript@embedded"];
+    if has("node") {
+        ways.push("javascript@node");
+    }
+    for language in ways {
+        let result = run(&hotcell, &["-l", language, "-c", script]);
+        let said = result["stdout"].as_str().unwrap();
+        assert!(
+            said.starts_with("of the server too function true ")
+                && said.ends_with(" fetch\nTypeError\nmine\n"),
+            "{language}: {result}"
+        );
+    }
+}
