@@ -65,6 +65,11 @@ pub enum Ruling {
 pub struct Pattern(String);
 
 impl Rules {
+    /// Whether `ask` has this name to the letter, and there is no `allow`.
+    pub fn asks_for_that_alone(&self, tool: &str) -> bool {
+        self.allow.is_empty() && self.ask.iter().any(|it| it.0 == tool)
+    }
+
     /// `deny` comes before `allow`, and `allow` before `ask`. Where there is an `allow`, what nothing names is not allowed.
     pub fn judge(&self, tool: &str) -> Ruling {
         let named = |patterns: &[Pattern]| patterns.iter().any(|it| it.matches(tool));

@@ -32,13 +32,19 @@ impl UpstreamServer {
                 Decision::Unasked => {}
             }
         }
-        let (name, tool) = (self.name.escape_debug(), tool.escape_debug());
+        let (name, shown) = (self.name.escape_debug(), tool.escape_debug());
         let entry = format!("`[servers.{name}]` in config.toml");
         Err(CallError::Denied(match ruling {
             Ruling::Allow => return Ok(()),
-            Ruling::Deny => format!("`deny` of {entry} names `{tool}`"),
+            Ruling::Deny => format!("`deny` of {entry} names `{shown}`"),
+            // An `allow` would be the first, and forbid all that it does not name.
+            Ruling::Ask if rules.asks_for_that_alone(tool) => {
+                format!(
+                    "nobody can be asked here; to grant it, take \"{shown}\" out of `ask` of {entry}"
+                )
+            }
             Ruling::NotAllowed | Ruling::Ask => {
-                format!("to grant it, add \"{tool}\" to `allow` of {entry}")
+                format!("to grant it, add \"{shown}\" to `allow` of {entry}")
             }
         }))
     }

@@ -50,7 +50,7 @@ fn legacy(client: &mut Client, answer: Option<Value>) -> (Value, Value) {
 
 const YES: &str = "a \"quoted\" word\n";
 const NO: &str = "denied clock.text: this is not allowed: the user said no\n";
-const UNASKED: &str = "denied clock.text: this is not allowed: to grant it, add \"text\" to `allow` of `[servers.clock]` in config.toml\n";
+const UNASKED: &str = "denied clock.text: this is not allowed: nobody can be asked here; to grant it, take \"text\" out of `ask` of `[servers.clock]` in config.toml\n";
 
 #[test]
 fn a_legacy_client_is_asked_with_the_exact_call_and_its_answer_counts() {
