@@ -1,4 +1,4 @@
-//! MCP over HTTP: one endpoint, `/mcp`, and a health check.
+//! MCP over HTTP: one endpoint, `/mcp`, a health check, and a page for people that is a client of that endpoint.
 //!
 //! Everything that arrives is a stranger's until its `Host`, its `Origin` and its
 //! token have been checked, in that order and before anything else is read of it. The token
@@ -13,6 +13,7 @@ mod events;
 pub mod fuzzing;
 mod headers;
 mod host_check;
+mod page;
 mod pieces;
 mod responses;
 mod serving;
@@ -56,6 +57,8 @@ pub struct Settings {
     pub names: Names,
     /// Whether a legacy client gets a session at `initialize`.
     pub sessions: bool,
+    /// Whether there is a page for people at `/`.
+    pub page: bool,
 }
 
 /// A bound port.

@@ -15,7 +15,7 @@
 //! - `context` is what an object may do while it answers: report, log, ask.
 //! - `skills` is the extension by which an agent finds folders with a `SKILL.md`.
 //! - `tasks` are jobs in the words of the protocol, for clients that know tasks.
-//! - `run_tool`, `session_tool`, `outputs` and `languages` are our own objects; `upstream_tools` are those that come and go with upstream servers
+//! - `run_tool`, `session_tool`, `outputs`, `languages` and `state` are our own objects; `upstream_tools` are those that come and go with upstream servers
 //!   (`search_tool`, `passed_tool`); `code_runner`, `code_runner_mcp` and `code_execution_mode` are other servers'
 //!   tools. All of them run programs through [`crate::service`], which knows nothing of MCP.
 
@@ -43,6 +43,7 @@ mod server;
 mod session;
 mod session_tool;
 mod skills;
+mod state;
 pub mod stdio;
 mod subscriptions;
 mod tasks;
@@ -70,5 +71,6 @@ pub use server::{Identity, Peer, Reply, Server};
 pub use session::Session;
 pub use session_tool::SessionTool;
 pub use skills::{Skill, SkillFiles, Skills};
+pub use state::State;
 pub use tasks::Tasks;
 pub use upstream_tools::UpstreamTools;

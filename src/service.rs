@@ -5,6 +5,7 @@
 //! what happens meanwhile. Nothing here knows a protocol, a flag or how an answer looks.
 
 mod jobs;
+mod live;
 mod long_output;
 mod nested;
 mod observer;
@@ -21,6 +22,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::caller::Caller;
+use crate::cell::Isolation;
 use crate::config::{Config, Server};
 use crate::engine::{Engine, Rejected};
 use crate::plan::{Defaults, RunPlan};
@@ -30,6 +32,7 @@ use crate::store::{CallerOutputs, Store};
 use crate::upstream::{UpstreamServer, UpstreamServers};
 
 pub use jobs::{Job, JobLog, Jobs};
+pub use live::{LiveRun, first_line};
 pub use long_output::LongStream;
 pub use observer::{HEARTBEAT, Observer, Output};
 pub use queue::{QueueFull, QueueSize};
@@ -41,6 +44,7 @@ pub use run::{Ran, RunContext};
 pub use sessions::{Acted, SessionAction, SessionBounds, SessionInfo};
 pub use settings::{Budget, Settings};
 
+use live::LiveRuns;
 use queue::Queue;
 use sessions::Sessions;
 
@@ -54,11 +58,14 @@ const SETTLE: Duration = Duration::from_millis(200);
 pub struct Service {
     engine: OnceLock<Engine>,
     queue: Queue,
+    live: LiveRuns,
     sessions: Arc<Sessions>,
     settings: Settings,
     store: Arc<Store>,
     records: Option<Arc<Records>>,
     is_warming: AtomicBool,
+    /// The walls around the first program.
+    isolation: OnceLock<Isolation>,
     /// Notified when the first client is there.
     first_client: Notify,
 }
@@ -69,11 +76,13 @@ impl Service {
         Self {
             engine: OnceLock::new(),
             queue: Queue::new(settings.queue),
+            live: LiveRuns::default(),
             sessions: Sessions::new(settings.sessions),
             store: Arc::new(Store::new(settings.retention, records.clone())),
             records,
             settings,
             is_warming: AtomicBool::new(false),
+            isolation: OnceLock::new(),
             first_client: Notify::new(),
         }
     }
@@ -270,6 +279,21 @@ impl Service {
         if let Some(servers) = self.known_upstream() {
             servers.tell();
         }
+    }
+
+    /// The runs of this caller that go on.
+    pub fn live_runs(&self, caller: &Caller) -> Vec<Arc<LiveRun>> {
+        self.live.of(caller)
+    }
+
+    /// The walls around the first program of this process, once one has run.
+    pub fn isolation(&self) -> Option<&Isolation> {
+        self.isolation.get()
+    }
+
+    /// How many runs have their turn, and how many wait for it.
+    pub fn load(&self) -> (usize, usize) {
+        self.queue.load()
     }
 
     /// The sessions of this caller.

@@ -48,6 +48,7 @@ pub use call::{Arguments, CallError};
 pub use catalogue::Catalogue;
 pub use launch::{LAUNCHER, ServerStderr, launch};
 pub use ledger::{Asking, Calls, Ledger, ToolCall};
+pub use lifecycle::ServerState;
 use redact::Pseudonyms;
 pub use schema::misfit;
 use search::Searcher;

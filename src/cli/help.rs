@@ -69,6 +69,11 @@ const PAGES: &[(&str, &str, Option<&str>)] = &[
         Some(include_str!("../../docs/packages.md")),
     ),
     (
+        "page",
+        "the page of a server, for people",
+        Some(include_str!("../../docs/page.md")),
+    ),
+    (
         "publish",
         "publish scripts as tools, prompts and resources",
         Some(include_str!("../../docs/publish.md")),

@@ -21,8 +21,8 @@ use crate::hint::Surface;
 use crate::language::{Surroundings, Tiers};
 use crate::mcp::{
     Capabilities, Catalog, Change, CodeExecutionMode, CodeRunner, CodeRunnerMcp, Identity, JobTool,
-    Languages, Outputs, RunTool, Server, SessionTool, SkillFiles, Tasks, UpstreamTools, Waiting,
-    folders, stdio,
+    Languages, Outputs, RunTool, Server, SessionTool, SkillFiles, State, Tasks, UpstreamTools,
+    Waiting, folders, stdio,
 };
 use crate::publish::{Folder, SAVED, SavedFolder, ToolSkills};
 use crate::request::RequestError;
@@ -70,7 +70,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             return BAD_INPUT.into();
         }
     };
-    let assembled = match assemble(arguments, config, tiers) {
+    let assembled = match assemble(arguments, config, tiers, http.is_some()) {
         Ok(assembled) => assembled,
         Err(error) => {
             explain(&error.to_string(), error.hint(), Surface::CommandLine);
@@ -180,6 +180,7 @@ fn assemble(
     arguments: &Arguments,
     config: Result<Config, Arc<ConfigError>>,
     tiers: Tiers,
+    has_page: bool,
 ) -> Result<Assembled, RequestError> {
     let config = match config {
         Ok(config) => Ok(arguments.apply(config)?),
@@ -245,6 +246,9 @@ fn assemble(
         Some(other) => other.identity(),
         None => {
             catalog.add_resource(Languages(service.clone()));
+            if has_page {
+                catalog.add_resource(State::new(service.clone()));
+            }
             let tasks = Arc::new(Tasks {
                 jobs: Arc::new(Jobs::new(service.settings().retention.time)),
                 service: service.clone(),

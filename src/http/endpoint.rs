@@ -15,6 +15,7 @@ use super::client::Client;
 use super::connections::Connection;
 use super::events::Work;
 use super::headers;
+use super::page;
 use super::responses::{Answered, json_error, no_session, not_allowed, refuse, respond, set};
 use super::sessions::Sessions;
 use super::token::Failures;
@@ -72,6 +73,13 @@ impl Endpoint {
         }
         if request.uri().path() == "/healthz" && request.method() == Method::GET {
             return Ok(respond(StatusCode::OK, "text/plain", "ok\n"));
+        }
+        let is_read = [Method::GET, Method::HEAD].contains(request.method());
+        if self.settings.page
+            && is_read
+            && let Some(file) = page::find(request.uri().path())
+        {
+            return Ok(file);
         }
         let caller = self.authorize(headers, from)?;
         if request.uri().path() != "/mcp" {

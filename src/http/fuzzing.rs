@@ -14,6 +14,7 @@ pub fn http(bytes: &[u8]) {
         token: None,
         names: Names::default(),
         sessions: true,
+        page: true,
     };
     let endpoint = Arc::new(Endpoint::new(server(), settings, 80));
     let connection = Connections::default().enter().expect("the first");

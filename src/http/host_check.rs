@@ -47,8 +47,13 @@ impl Names {
         let own = LOOPBACK
             .iter()
             .any(|host| origin == format!("http://{host}:{port}"));
+        // SECURITY: a browser writes both, and the host is ours: so this is our own page, at whatever port it is reached.
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+        let schemes = ["http://", "https://"].into_iter();
+        let mut names = schemes.filter_map(|scheme| origin.strip_prefix(scheme));
+        let is_same = names.any(|name| Some(name) == host);
         let named = self.origins.iter().any(|known| known == origin);
-        origins.next().is_none() && (own || named)
+        origins.next().is_none() && (own || is_same || named)
     }
 
     fn is_ours(&self, name: &str) -> bool {
@@ -127,6 +132,9 @@ mod tests {
         ] {
             assert!(allowed("localhost", Some(good)), "{good}");
         }
+        assert!(allowed("cells.example:9", Some("http://cells.example:9")));
+        assert!(!allowed("cells.example:9", Some("http://cells.example")));
+        assert!(!allowed("evil.test", Some("http://evil.test")));
         for bad in [
             "http://evil.test",
             "null",

@@ -30,7 +30,7 @@ pub struct Serving {
 ///
 /// let identity = Identity { name: "mine".into(), title: "Mine".into(), instructions: None };
 /// let server = Server::new(identity, Catalog::default());
-/// let settings = Settings { token: Some(Token::random()), names: Names::default(), sessions: true };
+/// let settings = Settings { token: Some(Token::random()), names: Names::default(), sessions: true, page: false };
 /// let serving = hotcell::serve("127.0.0.1:0".parse().unwrap(), settings, server)?;
 /// assert_eq!(serving.url(), format!("http://127.0.0.1:{}/mcp", serving.port()));
 /// # Ok::<(), std::io::Error>(())

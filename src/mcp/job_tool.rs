@@ -11,7 +11,7 @@ use super::objects::{Answer, Arguments, Boxed, Tool, UnknownParameter};
 use super::recorded::recorded;
 use super::run_tool::separate;
 use super::tasks::Tasks;
-use crate::service::Job;
+use crate::service::{Job, JobLog};
 
 /// The members of a `tools/call` result.
 pub type Rendered = Map<String, Value>;
@@ -59,6 +59,14 @@ impl Tool for JobTool {
             let since = given("since").and_then(Value::as_u64).unwrap_or(0);
             let name = id.as_str().unwrap_or_default();
             let Some(job) = self.0.jobs.find(&context.caller, name) else {
+                // One that somebody waits for is found by its id too.
+                let live = self.0.service.live_runs(&context.caller);
+                if let Some(run) = live.iter().find(|run| run.log.id == name) {
+                    if given("cancel") == Some(&true.into()) {
+                        run.log.cancel();
+                    }
+                    return Ok(Answer::Complete(running(&run.log, since)));
+                }
                 let recorded = recorded(&self.0.service, &context.caller, name, since).await;
                 let told = recorded.map(|(_, told)| told);
                 return Ok(Answer::Complete(told.unwrap_or_else(|| unknown(id))));
@@ -73,20 +81,20 @@ impl Tool for JobTool {
             job.wait(wait.min(LONGEST_WAIT)).await;
             Ok(Answer::Complete(match job.answer() {
                 Some(answer) => answer.clone(),
-                None => running(&job, since),
+                None => running(&job.log, since),
             }))
         })
     }
 }
 
-/// What is said of a job that goes on.
-pub fn running(job: &Job<Rendered>, since: u64) -> Rendered {
-    let (bytes, next) = job.log.since(since);
+/// What is said of a run that goes on.
+pub fn running(log: &JobLog, since: u64) -> Rendered {
+    let (bytes, next) = log.since(since);
     let stdout = String::from_utf8_lossy(&bytes).into_owned();
-    let seconds = job.started.elapsed().as_secs();
+    let seconds = log.elapsed().as_secs();
     let mut text = stdout.clone();
     separate(&mut text);
-    let id = &job.id;
+    let id = &log.id;
     text += &format!(
         "[still running after {seconds} s, as job {id}; ask with the tool `job`: {{\"id\": \"{id}\", \"since\": {next}, \"wait\": 50}}]"
     );

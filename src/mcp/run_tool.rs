@@ -189,7 +189,7 @@ impl Tool for RunTool {
                         let job = jobs.adopt(caller, log, run);
                         match task {
                             Some(kind) => self.0.created(&job, kind),
-                            None => running(&job, 0),
+                            None => running(&job.log, 0),
                         }
                     }
                     false => run.await,
@@ -243,7 +243,7 @@ impl RunTool {
         }
         Ok(Answer::Complete(match job.answer() {
             Some(answer) => answer.clone(),
-            None => running(&job, 0),
+            None => running(&job.log, 0),
         }))
     }
 }

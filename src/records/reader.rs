@@ -63,6 +63,14 @@ impl Reader {
         self.list(&question, [most as i64])
     }
 
+    /// The newest runs of one caller, the newest first.
+    pub fn newest_of(&self, caller: &Caller, most: usize) -> Result<Vec<Kept>, RecordsError> {
+        let question = format!(
+            "SELECT {COLUMNS} FROM runs WHERE caller = ?1 ORDER BY started DESC, sequence DESC LIMIT ?2"
+        );
+        self.list(&question, params![caller.name(), most as i64])
+    }
+
     /// What was written after a record, in that order.
     pub fn after(&self, sequence: i64) -> Result<Vec<Kept>, RecordsError> {
         let question =
@@ -94,7 +102,21 @@ impl Reader {
             .optional()?)
     }
 
-    /// The same for its own caller, while it is saved.
+    /// The first bytes of it; none if there is none.
+    pub fn beginning_of(
+        &self,
+        run: &str,
+        name: &str,
+        most: usize,
+    ) -> Result<Vec<u8>, RecordsError> {
+        let mut question = self.connection.prepare_cached(
+            "SELECT substr(bytes, 1, ?3) FROM contents JOIN blobs USING (sha256) WHERE run = ?1 AND name = ?2",
+        )?;
+        let found = question.query_row(params![run, name, most as i64], |row| row.get(0));
+        Ok(found.optional()?.unwrap_or_default())
+    }
+
+    /// Something that belongs to a run, for its own caller, while it is saved.
     pub fn output(
         &self,
         caller: &Caller,

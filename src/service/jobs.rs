@@ -147,7 +147,7 @@ impl<T> Job<T> {
 
     /// Ends its program. What it printed until then is in its answer.
     pub fn cancel(&self) {
-        self.log.cancelled.notify_one();
+        self.log.cancel();
     }
 }
 
@@ -203,6 +203,16 @@ impl JobLog {
         let passed = offset.saturating_sub(first).min(newest.bytes.len() as u64);
         let bytes = newest.bytes.iter().skip(passed as usize).copied();
         (bytes.collect(), newest.total)
+    }
+
+    /// How long it has been going on.
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Ends its program.
+    pub fn cancel(&self) {
+        self.cancelled.notify_one();
     }
 
     /// What is recorded of its request.

@@ -56,6 +56,13 @@ impl Queue {
         }
     }
 
+    /// How many have their turn, and how many wait for it.
+    pub fn load(&self) -> (usize, usize) {
+        let free = self.turns.available_permits();
+        let running = self.size.running.max(1).saturating_sub(free);
+        (running, self.waiting.load(Ordering::Relaxed))
+    }
+
     /// Waits for a turn, in the order of asking. Dropping the future leaves the queue.
     pub async fn enter(&self, caller: Caller) -> Result<Turn, QueueFull> {
         let turn = |permit| Turn {

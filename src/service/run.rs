@@ -144,6 +144,7 @@ impl Service {
         request: RunRequest,
         context: RunContext<O, impl Future<Output = ()>>,
     ) -> Ran<O::Heard> {
+        let _live = self.live.enter(&request, &context);
         let mut recording = Recording::begin(self, &request, &context);
         let mut ran = match request.session().cloned() {
             Some(name) => {
@@ -213,6 +214,7 @@ impl Service {
             Ok(result) => result,
             Err(error) => return (RunOutput::of_start_error(plan, &error), Vec::new()),
         };
+        self.isolation.get_or_init(|| result.isolation.clone());
         let mut candidates = Vec::new();
         if let Some(recorder) = recorder {
             candidates = recorder.finish(&result, self.settings.budget);

@@ -30,6 +30,18 @@ pub struct Lifecycle {
     failures: Mutex<Failures>,
 }
 
+/// Whether a server runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServerState {
+    /// There is no server: they are functions of this process.
+    Functions,
+    Closed,
+    Opening,
+    Open,
+    /// It did not start, or did not stay, and is left alone for a while; or its entry is wrong.
+    Failed(String),
+}
+
 enum Phase {
     Closed,
     /// Being opened by a task of its own: whoever wanted it first may be gone before it is.
@@ -60,6 +72,23 @@ impl Lifecycle {
             asked: AtomicBool::new(false),
             phase: Mutex::new(Phase::Closed),
             failures: Mutex::default(),
+        }
+    }
+
+    pub fn state(&self) -> ServerState {
+        if let Reach::Mistake(_) = &self.server.reach {
+            return ServerState::Failed(MISTAKE.to_owned());
+        }
+        match &*lock(&self.phase) {
+            Phase::Open { link, .. } if !link.is_over() => return ServerState::Open,
+            Phase::Opening(opening) if opening.has_changed().is_ok() => {
+                return ServerState::Opening;
+            }
+            _ => {}
+        }
+        match lock(&self.failures).check() {
+            Ok(()) => ServerState::Closed,
+            Err(why) => ServerState::Failed(why),
         }
     }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::approval::Approved;
 use super::ledger::Ledger;
-use super::lifecycle::{Lifecycle, lock};
+use super::lifecycle::{Lifecycle, ServerState, lock};
 use super::nearest::find;
 use super::redact::Pseudonyms;
 use super::result_value;
@@ -112,6 +112,14 @@ impl UpstreamServer {
         match &self.kind {
             Kind::Configured(lifecycle) => Some(&lifecycle.server),
             Kind::Functions(..) => None,
+        }
+    }
+
+    /// Whether it runs, as far as a stranger may know.
+    pub fn state(&self) -> ServerState {
+        match &self.kind {
+            Kind::Configured(lifecycle) => lifecycle.state(),
+            Kind::Functions(..) => ServerState::Functions,
         }
     }
 

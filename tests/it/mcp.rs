@@ -2,6 +2,7 @@
 
 pub mod client;
 mod http;
+mod page;
 mod publish;
 mod skills;
 mod stdio;

@@ -57,7 +57,12 @@ pub async fn serve(
         IpAddr::V6(own) => format!("[{own}]"),
     }));
     // A name that its owner gave is what clients are to use.
-    print_address(&listener, hosts.first().map(String::as_str), found.as_ref());
+    let elsewhere = hosts.first().map(String::as_str);
+    print_note(&format!("serving MCP at {}", listener.url()));
+    if arguments.compat.is_empty() {
+        print_page(&listener, elsewhere, found.as_ref());
+    }
+    print_address(&listener, elsewhere, found.as_ref());
     let names = Names {
         hosts,
         origins: arguments.allow_origin.clone(),
@@ -66,6 +71,7 @@ pub async fn serve(
         token: found.map(|(token, _)| token),
         names,
         sessions: arguments.compat.is_empty(),
+        page: arguments.compat.is_empty(),
     };
     listener.serve(server.clone(), settings, stop).await;
     ExitCode::SUCCESS
@@ -117,10 +123,25 @@ fn own_address(bound: IpAddr) -> Option<IpAddr> {
     }
 }
 
+/// Says where the page is. A token goes into the part of the address that no browser sends; it is shown when it is new, and only then.
+fn print_page(listener: &Listener, elsewhere: Option<&str>, token: Option<&(Token, Origin)>) {
+    let bound = listener.address();
+    let url = match elsewhere {
+        Some(host) => format!("http://{host}:{}/", bound.port()),
+        None => format!("http://{bound}/"),
+    };
+    print_note(&match token {
+        None => format!("the page is at {url}"),
+        Some((token, Origin::File(_, true) | Origin::Memory)) => {
+            format!("the page is at {url}#token={}", token.reveal())
+        }
+        Some(_) => format!("the page is at {url} and asks for the token"),
+    });
+}
+
 /// Says on standard error how a client gets here. The token is shown when it is new, and only then: what is on a screen is in logs too.
 fn print_address(listener: &Listener, elsewhere: Option<&str>, token: Option<&(Token, Origin)>) {
     let bound = listener.address();
-    print_note(&format!("serving MCP at {}", listener.url()));
     let url = match elsewhere {
         Some(host) => format!("http://{host}:{}/mcp", bound.port()),
         None => listener.url(),

@@ -83,7 +83,9 @@ fn no_token() {
         "DELETE /mcp HTTP/1.1",
         "GET /artifacts/x HTTP/1.1",
         "GET /metrics HTTP/1.1",
-        "GET / HTTP/1.1",
+        // The page is the same for everybody; what it shows is not.
+        "POST / HTTP/1.1",
+        "GET /page HTTP/1.1",
         "PUT /mcp HTTP/1.1",
     ] {
         let answer = server.ask(line, &headers, b"");

@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use super::client::{PATIENCE, SOON, hello, marker, sleeper, wait_until_running};
 
 /// A server with a state folder of its own.
-struct Server {
+pub struct Server {
     child: Child,
-    port: u16,
+    pub port: u16,
     state: tempfile::TempDir,
 }
 
 impl Server {
-    fn start(flags: &[&str]) -> Self {
+    pub fn start(flags: &[&str]) -> Self {
         let state = tempfile::tempdir().unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_hotcell"))
             .args(["serve", "--http", "127.0.0.1:0"])
@@ -45,14 +45,14 @@ impl Server {
         Self { child, port, state }
     }
 
-    fn token(&self) -> String {
+    pub fn token(&self) -> String {
         let file = self.state.path().join("hotcell/token");
         let mode = std::fs::metadata(&file).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         std::fs::read_to_string(file).unwrap().trim().to_owned()
     }
 
-    fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reader {
+    pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reader {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut head = format!(
@@ -72,7 +72,7 @@ impl Server {
     }
 
     /// Posts a message and gives status and body.
-    fn post(&self, headers: &[(&str, &str)], message: &Value) -> (u16, Value) {
+    pub fn post(&self, headers: &[(&str, &str)], message: &Value) -> (u16, Value) {
         let mut all = vec![("content-type", "application/json"), ("accept", BOTH)];
         all.extend(headers);
         let mut reader = self.send("POST", "/mcp", &all, &message.to_string());
@@ -94,9 +94,9 @@ impl Drop for Server {
 const BOTH: &str = "application/json, text/event-stream";
 
 /// An answer, as far as it has come.
-struct Reader {
+pub struct Reader {
     stream: BufReader<TcpStream>,
-    status: u16,
+    pub status: u16,
     headers: Vec<(String, String)>,
 }
 
@@ -122,7 +122,7 @@ impl Reader {
         }
     }
 
-    fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }
@@ -133,7 +133,7 @@ impl Reader {
         line.trim_end().to_owned()
     }
 
-    fn body(&mut self) -> String {
+    pub fn body(&mut self) -> String {
         let length = self
             .header("content-length")
             .map_or(0, |text| text.parse().unwrap());
@@ -152,7 +152,7 @@ impl Reader {
     }
 }
 
-fn call(id: u64, arguments: Value) -> Value {
+pub fn call(id: u64, arguments: Value) -> Value {
     let params = json!({ "name": "run", "arguments": arguments });
     json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
 }
@@ -176,7 +176,8 @@ fn only_the_bearer_of_the_token_gets_in() {
     for (method, path) in [
         ("GET", "/mcp"),
         ("DELETE", "/mcp"),
-        ("GET", "/"),
+        ("POST", "/"),
+        ("GET", "/page"),
         ("GET", "/x"),
     ] {
         assert_eq!(
