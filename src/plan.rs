@@ -214,18 +214,25 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         session: session.as_ref(),
         shows: display::wants(definition, &parts.code, showing),
     };
-    let mut launch = additions.before_start(launch);
-    launch.prestart = Program {
-        additions: &additions,
-        is_given_words: !parts.args.is_empty() || !parts.env.is_empty(),
-        argv: prestarted,
-        files: &files,
-        is_built: build.is_some(),
-        has_packages: packages.wishes.is_some(),
-        sees_other_runtime: lender.is_some(),
-    }
-    .prestart(&launch, defaults);
-    let launch = additions.add(launch.files(files));
+    let started = &parts.call.started;
+    let launch = match session.is_some() && started.iter().any(|it| it == definition.id.as_str()) {
+        // It has all of that.
+        true => launch.files(files),
+        false => {
+            let mut launch = additions.before_start(launch);
+            launch.prestart = Program {
+                additions: &additions,
+                is_given_words: !parts.args.is_empty() || !parts.env.is_empty(),
+                argv: prestarted,
+                files: &files,
+                is_built: build.is_some(),
+                has_packages: packages.wishes.is_some(),
+                sees_other_runtime: lender.is_some(),
+            }
+            .prestart(&launch, defaults);
+            additions.add(launch.files(files))
+        }
+    };
     let packages = packages.plan(definition, runtime, trees, isolation);
     let (source, failure) = match &session {
         Some(session) => {

@@ -74,6 +74,8 @@ pub struct Call {
     pub number: u64,
     /// What a session begins with that has no sandbox yet; files of the request replace those of the same name.
     pub begin: Vec<InputFile>,
+    /// The languages of its session that are started already.
+    pub started: Vec<String>,
 }
 
 impl Default for Call {
@@ -81,6 +83,7 @@ impl Default for Call {
         Self {
             number: 1,
             begin: Vec::new(),
+            started: Vec::new(),
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// In place of a program's path: our own binary, started by this name. A cell has no path
 /// to it. A path is absolute, so this cannot be one.
@@ -74,12 +75,12 @@ pub struct Zygote {
     /// The program's file in the workspace.
     pub script: OsString,
     /// What the runtime runs beforehand, and in each cell before the program: in the
-    /// runtime's own language.
-    pub warm: String,
-    pub fork: String,
+    /// runtime's own language. Long, and the same for many.
+    pub warm: Arc<str>,
+    pub fork: Arc<str>,
     /// What it runs after the program instead of taking itself apart, if anything;
     /// `{code}` becomes the program's exit code.
-    pub leave: String,
+    pub leave: Arc<str>,
 }
 
 /// One cell's program: what to start and within which limits.

@@ -153,7 +153,7 @@ mod tests {
             env: vec!["HOME=/".into()],
             script: "main.py".into(),
             warm: "import re".into(),
-            fork: String::new(),
+            fork: "".into(),
             leave: "exit".into(),
         };
         let walls = WorkerWalls {

@@ -69,6 +69,11 @@ impl LiveSession {
         self.calls
     }
 
+    /// The languages whose calls go to a program that was started before.
+    pub fn started(&self) -> impl Iterator<Item = &LanguageId> {
+        self.kept.iter().map(|kept| &kept.language)
+    }
+
     /// The number of the next call. That of the first is 1.
     pub fn next_number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed) + 1

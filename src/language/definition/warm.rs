@@ -1,8 +1,13 @@
 //! How runs of a language are kept waiting: which runtime starts before its program comes, with what loaded.
 
+use std::sync::{Arc, OnceLock};
+
 use serde::Deserialize;
 
 use super::Rule;
+
+/// What a runtime runs beforehand, in each cell, and at its end.
+type Texts = [Arc<str>; 3];
 
 /// A runtime that has started before its program comes.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -50,6 +55,9 @@ pub struct Warm {
     /// The first is the runtime as it is; the second is for programs that no other knows.
     #[serde(default)]
     pub tiers: Vec<Tier>,
+    /// Its texts where there are no tiers.
+    #[serde(skip)]
+    texts: OnceLock<Texts>,
 }
 
 /// What a pre-started runtime has loaded already.
@@ -62,13 +70,16 @@ pub struct Tier {
     pub before: String,
     #[serde(default)]
     pub after: String,
+    /// The language's texts with those of this tier, made when it is first used: they are long, and every run needs some.
+    #[serde(skip)]
+    texts: OnceLock<Texts>,
 }
 
-/// A text with what is the tier's own in its place. It has one, near its beginning: the rest is long, and is not searched.
-fn with_tier(text: &str, own: &str) -> String {
+/// A text with what is the tier's own in its place.
+fn with_tier(text: &str, own: &str) -> Arc<str> {
     match text.split_once("{tier}") {
-        Some((before, after)) => [before, own, after].concat(),
-        None => text.to_owned(),
+        Some((before, after)) => [before, own, after].concat().into(),
+        None => text.into(),
     }
 }
 
@@ -80,25 +91,31 @@ impl Warm {
     /// What a runtime for `code` runs beforehand, in each cell, and at its end. A program with files
     /// beside it, which may be named like modules, gets no tier that has loaded some.
     /// `None` for one that wants a new runtime.
-    pub fn code(&self, code: &str, is_alone: bool) -> Option<[String; 3]> {
+    pub fn code(&self, code: &str, is_alone: bool) -> Option<Texts> {
         let mentions = |words: &[String]| words.iter().any(|word| code.contains(word));
         if mentions(&self.cold) || (self.alone && !is_alone) {
             return None;
         }
-        let parts = |tier: Option<&Tier>| {
-            tier.map_or_else(Default::default, |it| (it.before.clone(), it.after.clone()))
-        };
         if self.is_exact(code) {
-            let (before, after) = parts(self.tiers.first());
-            return Some([before, after, String::new()]);
+            let first = self.tiers.first();
+            let own = first.map_or(("", ""), |it| (&*it.before, &*it.after));
+            return Some([own.0.into(), own.1.into(), "".into()]);
         }
         let known = self.tier(code).filter(|_| is_alone);
-        let (before, after) = parts(known.or(self.tiers.get(1)));
-        Some([
-            with_tier(&self.before, &before),
-            with_tier(&self.after, &after),
-            self.leave.clone(),
-        ])
+        Some(self.texts(known.or(self.tiers.get(1))))
+    }
+
+    fn texts(&self, tier: Option<&Tier>) -> Texts {
+        let texts = tier.map_or(&self.texts, |tier| &tier.texts);
+        let make = || {
+            let own = tier.map_or(("", ""), |it| (&*it.before, &*it.after));
+            [
+                with_tier(&self.before, own.0),
+                with_tier(&self.after, own.1),
+                (*self.leave).into(),
+            ]
+        };
+        texts.get_or_init(make).clone()
     }
 
     /// Whether a program could see what the tiers do.

@@ -301,14 +301,17 @@ impl Held {
         let State { live, begin, .. } = &*self.state;
         let (language, call) = match (live, begin) {
             (Some(live), _) => {
-                let (number, begin) = (live.next_number(), Vec::new());
-                (live.language.as_ref(), Call { number, begin })
+                let call = Call {
+                    number: live.next_number(),
+                    started: live.started().map(ToString::to_string).collect(),
+                    ..Call::default()
+                };
+                (live.language.as_ref(), call)
             }
             (None, Some(begin)) => {
-                let (number, files) = (1, begin.files.to_vec());
                 let call = Call {
-                    number,
-                    begin: files,
+                    begin: begin.files.to_vec(),
+                    ..Call::default()
                 };
                 (begin.language.as_ref(), call)
             }

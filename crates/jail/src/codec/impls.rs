@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::{Codec, Reader, Writer, garbled};
 
@@ -64,6 +65,16 @@ impl Codec for String {
 
     fn read(input: &mut Reader<'_>) -> io::Result<Self> {
         Self::from_utf8(input.bytes()?.to_vec()).map_err(|_| garbled())
+    }
+}
+
+impl Codec for Arc<str> {
+    fn write(&self, out: &mut Writer) {
+        out.bytes(self.as_bytes());
+    }
+
+    fn read(input: &mut Reader<'_>) -> io::Result<Self> {
+        Ok(String::read(input)?.into())
     }
 }
 

@@ -114,7 +114,7 @@ fn a_spawner_spec_survives_the_trip_and_no_damage_panics() {
             env: vec!["HOME=/".into()],
             script: "main.py".into(),
             warm: "import re".into(),
-            fork: String::new(),
+            fork: "".into(),
             leave: "exit".into(),
         }),
     };
