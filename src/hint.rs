@@ -56,11 +56,11 @@ pub enum Hint {
     ChangePackages {
         candidates: Vec<String>,
     },
-    /// An installer that a program runs itself, and whether its language takes packages.
+    /// An installer that a program runs itself, and whose packages they are if a list does not mean them here.
     NameInsteadOf {
         installer: String,
         packages: Vec<String>,
-        is_taken: bool,
+        registry: Option<&'static str>,
     },
     RenameFile,
     /// A limit that was met, and the most that may be asked for; `None` if it was that.
@@ -108,21 +108,32 @@ impl Hint {
             Self::NameInsteadOf {
                 installer,
                 packages,
-                is_taken,
+                registry,
             } => {
                 let before = "what a program needs is installed before it starts";
                 let what = match packages.as_slice() {
                     [] => "the packages".to_owned(),
                     names => format!("`{}`", names.join("`, `")),
                 };
-                return match (is_taken, surface.packages()) {
-                    (true, "") => format!("Import {what} without `{installer}`: {before}."),
-                    (true, place) => {
+                let place = match (registry, surface) {
+                    (None, _) => surface.packages().to_owned(),
+                    (Some(name), Surface::CommandLine) => {
+                        format!("with `--packages '{{\"{name}\": [...]}}'`")
+                    }
+                    (Some(name), Surface::Mcp) => {
+                        format!("in `packages`, as in {{\"{name}\": [...]}},")
+                    }
+                    (Some(_), _) => {
+                        return format!(
+                            "Import {what} in a program of its own language instead of running `{installer}`: {before}."
+                        );
+                    }
+                };
+                return match place.as_str() {
+                    "" => format!("Import {what} without `{installer}`: {before}."),
+                    place => {
                         format!("Name {what} {place} instead of running `{installer}`: {before}.")
                     }
-                    (false, _) => format!(
-                        "Import {what} in a program of its own language instead of running `{installer}`: {before}."
-                    ),
                 };
             }
             Self::GiveInput if matches!(surface, Surface::Compat(_)) => {

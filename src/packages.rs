@@ -45,8 +45,8 @@ pub use self::store::{IN_CELL, Set, Store};
 use self::wishes::Modules;
 pub use self::wishes::{BadWish, Found, Wishes};
 use crate::cell::{Provider, Requirement as Walls};
-use crate::language::{Definition, Ecosystem, LanguageId, Packages as How, Runtime, Surroundings};
-use crate::request::{FileSource, IsolationChoice, RunRequest};
+use crate::language::{Definition, LanguageId, Packages as How, Runtime, Surroundings};
+use crate::request::{Ecosystem, FileSource, IsolationChoice, RunRequest};
 use crate::run::{Ended, OutputEvent, Stream};
 
 /// The packages of a program: what is wanted, for which runtime, and how that is installed. Nothing else of the program is here.
@@ -61,8 +61,6 @@ pub struct PackagePlan {
     /// What an installer has in its environment beside its own: nothing of the request.
     pub env: std::collections::BTreeMap<String, String>,
     pub offline: bool,
-    /// Whether they are for a program of another language, which gets their commands.
-    pub is_lent: bool,
     /// Who builds the walls around its installer, if not who usually does.
     pub isolation: Option<IsolationChoice>,
 }
@@ -191,10 +189,7 @@ impl Packages {
         importer: &Importer<'_>,
     ) -> Result<Option<Wishes>, BadWish> {
         let Some(how) = &definition.packages else {
-            return match request.asked_packages().is_asked() {
-                true => Err(BadWish::NoPackages),
-                false => Ok(None),
-            };
+            return Ok(None);
         };
         let code = String::from_utf8_lossy(request.code());
         // What is imported by a file beside the program is needed too.
@@ -211,12 +206,12 @@ impl Packages {
             let folders = self.folders(how, importer);
             wishes::is_present(&folders, module)
         };
-        let asked = request.asked_packages();
+        let asked = request.asked_packages().of(how.from, how.from);
         let modules = Modules {
             ours: &importer.ours,
             present,
         };
-        let mut wishes = wishes::wishes(how, &all, request.asked_files(), asked, modules)?;
+        let mut wishes = wishes::wishes(how, &all, request.asked_files(), &asked, modules)?;
         if !wishes.is_empty() && wishes.lock.is_none() && !how.keep.is_empty() {
             wishes.kept = system_versions::kept(&self.folders(how, importer), &how.keep);
         }
@@ -228,14 +223,19 @@ impl Packages {
         Ok(Some(wishes).filter(|wishes| !wishes.is_empty()))
     }
 
-    /// What a request names of another language's packages. Its program is not looked at.
-    pub fn named(&self, request: &RunRequest, how: &How) -> Result<Option<Wishes>, BadWish> {
+    /// What a request names of another language's packages; what names no registry is for `plain`. Its program is not looked at.
+    pub fn named(
+        &self,
+        request: &RunRequest,
+        how: &How,
+        plain: Ecosystem,
+    ) -> Result<Option<Wishes>, BadWish> {
         let modules = Modules {
             ours: &[],
             present: |_: &str| false,
         };
-        let (files, asked) = (request.asked_files(), request.asked_packages());
-        let wishes = wishes::wishes(how, &[""], files, asked, modules)?;
+        let asked = request.asked_packages().of(how.from, plain);
+        let wishes = wishes::wishes(how, &[""], request.asked_files(), &asked, modules)?;
         Ok(Some(wishes).filter(|wishes| !wishes.is_empty()))
     }
 

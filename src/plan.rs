@@ -27,7 +27,7 @@ use crate::egress::Egress;
 use crate::language::{By, Definition, Failure, LanguageId, Runtime, Session};
 use crate::packages::{PackagePlan, Wishes};
 use crate::request::{
-    CellPath, InputFile, IsolationChoice, RequestError, RunRequest, Showing, overlap,
+    CellPath, Ecosystem, InputFile, IsolationChoice, RequestError, RunRequest, Showing, overlap,
 };
 use crate::upstream::ServerName;
 
@@ -52,10 +52,12 @@ pub struct RunPlan {
     pub launch: Launch,
     /// What must be built before it can start.
     pub build: Option<Build>,
-    /// Whether packages can be installed for its language.
-    pub takes_packages: bool,
+    /// Whose packages its language has, if any.
+    pub packages_from: Option<Ecosystem>,
     /// The packages that it needs.
     pub packages: Option<Box<PackagePlan>>,
+    /// Those of other languages, for their commands.
+    pub lent: Vec<PackagePlan>,
     /// Who builds the walls of its sandbox, if not who usually does.
     pub isolation: Option<IsolationChoice>,
     /// The hosts it may reach, if any.
@@ -91,9 +93,16 @@ pub struct PackageInputs {
     /// The tree with all installed packages, if the cell is to see it.
     pub tree: Option<Tree>,
     pub wishes: Option<Wishes>,
-    /// The language whose packages they are, if it is another, with its runtime.
-    pub lender: Option<(Definition, Runtime)>,
+    pub lent: Vec<Lent>,
     pub offline: bool,
+}
+
+/// Packages of another language, for their commands.
+pub struct Lent {
+    pub definition: Definition,
+    /// That their commands need.
+    pub runtime: Runtime,
+    pub wishes: Wishes,
 }
 
 #[derive(Default)]
@@ -134,8 +143,8 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         return Err(RequestError::SamePath(file.path.clone()));
     }
     let trees = runtime_trees(runtime);
-    let lender = packages.lender.as_ref();
-    let lent = lender.map_or_else(Vec::new, |(_, runtime)| runtime_trees(runtime));
+    let lent = packages.lent.iter();
+    let lent: Vec<Tree> = lent.flat_map(|it| runtime_trees(&it.runtime)).collect();
     check_mounts(&parts.mounts, trees.iter().chain(&lent))?;
     let file = file_argument(&path);
     let names = Names {
@@ -153,12 +162,14 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         words => names.expand(words),
     };
     let mut env = environment(definition, runtime);
-    if let Some((_, runtime)) = lender.filter(|(_, runtime)| runtime.prefix.is_some())
-        && let Some(folder) = Path::new(&runtime.program).parent()
-    {
+    for runtime in packages.lent.iter().map(|it| &it.runtime) {
         // Their commands start it.
-        let path = env.entry("PATH".to_owned()).or_default();
-        *path = format!("{}:{path}", folder.display());
+        if runtime.prefix.is_some()
+            && let Some(folder) = Path::new(&runtime.program).parent()
+        {
+            let path = env.entry("PATH".to_owned()).or_default();
+            *path = format!("{}:{path}", folder.display());
+        }
     }
     let packages_shown = packages.tree.is_some();
     let shown = trees
@@ -227,13 +238,13 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
                 files: &files,
                 is_built: build.is_some(),
                 has_packages: packages.wishes.is_some(),
-                sees_other_runtime: lender.is_some(),
+                sees_other_runtime: !packages.lent.is_empty(),
             }
             .prestart(&launch, defaults);
             additions.add(launch.files(files))
         }
     };
-    let packages = packages.plan(definition, runtime, trees, isolation);
+    let (packages, lent) = packages.plan(definition, runtime, trees, isolation);
     let (source, failure) = match &session {
         Some(session) => {
             let (name, shown) = session::call_file(session, &path, parts.call.number);
@@ -248,8 +259,9 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         source,
         launch,
         build,
-        takes_packages: definition.packages.is_some(),
+        packages_from: definition.packages.as_ref().map(|how| how.from),
         packages,
+        lent,
         isolation,
         egress: inputs.egress,
         servers: upstream.names.into_iter().map(|it| it.alias).collect(),

@@ -36,7 +36,7 @@ pub use limits::{
 pub use mount::{add_mounts, check_mount, overlap, parse_mount, parse_workspace};
 pub use network::{BadGrant, BadHost, Host, Name, Network, Pattern, Target, USUAL_PORTS};
 pub use outline::{Outline, OutlinedFile, OutlinedMount};
-pub use packages::AskedPackages;
+pub use packages::{AskedPackages, Ecosystem, join_locks};
 pub use session_name::SessionName;
 pub use showing::Showing;
 use strings::check_string;

@@ -13,6 +13,7 @@ mod watch;
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc};
@@ -51,6 +52,8 @@ pub struct Ended {
     pub isolation: Isolation,
     /// Whether it found its runtime started.
     pub was_waiting: bool,
+    /// Whether anything came on its standard input.
+    pub had_input: bool,
     /// The files that the launch wanted back.
     pub collected: Vec<InputFile>,
     /// The files with what it shows, if they could be read.
@@ -141,12 +144,17 @@ pub async fn watch(
     };
     interrupt.listen();
     let interrupted_twice = Arc::new(Notify::new());
+    // At a terminal somebody types, or could.
+    let had_input = Arc::new(AtomicBool::new(terminal.is_some()));
     let feeder = match (&terminal, streams.stdin) {
         (Some(terminal), _) => {
             let ended = interrupted_twice.clone();
             Some(Task::start(type_in(terminal.clone(), surface.stdin, ended)))
         }
-        (None, pipe) => pipe.map(|pipe| Task::start(feed(pipe, surface.stdin))),
+        (None, pipe) => {
+            let came = had_input.clone();
+            pipe.map(|pipe| Task::start(feed(pipe, surface.stdin, came)))
+        }
     };
     let sizes = terminal.clone().zip(screen).map(|(terminal, screen)| {
         (screen.give)();
@@ -208,6 +216,7 @@ pub async fn watch(
         spent,
         isolation: cell.isolation().clone(),
         was_waiting: cell.was_waiting(),
+        had_input: had_input.load(Ordering::Relaxed),
         collected,
         shown,
         exported,

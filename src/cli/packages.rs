@@ -138,7 +138,7 @@ fn add(service: &Service, names: &[String], language: &str) -> ExitCode {
         Ok(runtime) => runtime,
         Err(code) => return code,
     };
-    let Some(packages) = &plan.packages else {
+    let Some(packages) = plan.packages.as_deref().or(plan.lent.first()) else {
         return ExitCode::SUCCESS;
     };
     match runtime.block_on(service.install(packages, Printer)) {

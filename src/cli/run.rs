@@ -8,6 +8,7 @@ pub mod out;
 mod project;
 mod streams;
 mod terminal;
+mod two_words;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -73,13 +74,19 @@ pub fn main(arguments: Arguments, early: Option<Engine>) -> ExitCode {
     } = match prepare(&service, arguments) {
         Ok(prepared) => prepared,
         Err(rejected) => {
-            let message = with_causes(&rejected);
+            let words = two_words::words(&rejected, arguments);
+            let code = match words {
+                Some(_) => two_words::EXIT_CODE,
+                None => BAD_INPUT,
+            };
+            let (message, hint) =
+                words.unwrap_or_else(|| (with_causes(&rejected), rejected.hint()));
             if json {
                 print_json(&RunOutput::of_rejected(&rejected, message).words(HERE));
             } else {
-                explain(&message, rejected.hint(), HERE);
+                explain(&message, hint, HERE);
             }
-            return BAD_INPUT.into();
+            return code.into();
         }
     };
     if arguments.plan {

@@ -2,9 +2,9 @@
 
 use super::{Engine, Rejected};
 use crate::language::{By, Definition, Runtime, UnsupportedPlatform, unfence};
-use crate::packages::Importer;
-use crate::plan::{Inputs, PackageInputs, RunPlan, UpstreamInputs, plan};
-use crate::request::RunRequest;
+use crate::packages::{BadWish, Importer};
+use crate::plan::{Inputs, Lent, PackageInputs, RunPlan, UpstreamInputs, plan};
+use crate::request::{Ecosystem, RunRequest};
 
 /// What planning may do to find out what it needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,23 +74,22 @@ impl Engine {
             ));
         }
         let servers = self.servers()?;
-        let lender = self.lender(definition, &request);
-        let wishes = match lender.as_ref().and_then(|it| it.0.packages.as_ref()) {
-            Some(how) => self.packages.named(&request, how)?,
-            None => self.packages.wishes(
-                &request,
-                definition,
-                &Importer {
-                    runtime: &runtime,
-                    around: &self.around,
-                    may_ask: effort >= Effort::Ask,
-                    ours: [servers.modules(), request.asked_modules().to_vec()].concat(),
-                },
-            )?,
-        };
+        let lent = self.lent(definition, &request)?;
+        let wishes = self.packages.wishes(
+            &request,
+            definition,
+            &Importer {
+                runtime: &runtime,
+                around: &self.around,
+                may_ask: effort >= Effort::Ask,
+                ours: [servers.modules(), request.asked_modules().to_vec()].concat(),
+            },
+        )?;
         // Pre-started sandboxes see the packages too, whether they will need some or not; and so
         // do others, which are to look the same.
-        let shows = wishes.is_some() || (self.warming.is_some() && definition.packages.is_some());
+        let shows = wishes.is_some()
+            || !lent.is_empty()
+            || (self.warming.is_some() && definition.packages.is_some());
         let (egress, narrowed) = config.egress(request.asked_network())?;
         notes.extend(narrowed);
         let inputs = Inputs {
@@ -102,7 +101,7 @@ impl Engine {
                 // What is wrong with the folder is said to those who need it.
                 tree: shows.then(|| self.packages.tree().ok()).flatten(),
                 wishes,
-                lender,
+                lent,
                 offline: request.is_offline(),
             },
             egress,
@@ -116,20 +115,32 @@ impl Engine {
         Ok(plan(config.extend(request)?, inputs)?)
     }
 
-    /// The language whose packages a program may name that has none of its own, and the runtime that they need. Not in a session,
-    /// whose runtime runs already and cannot be shown another.
-    fn lender(
-        &self,
-        definition: &Definition,
-        request: &RunRequest,
-    ) -> Option<(Definition, Runtime)> {
-        let is_asked = request.asked_packages().is_asked() && request.session().is_none();
-        if definition.packages.is_some() || !is_asked {
-            return None;
+    /// The packages that a request names of other languages, and the runtimes that their commands need.
+    fn lent(&self, definition: &Definition, request: &RunRequest) -> Result<Vec<Lent>, Rejected> {
+        let own = definition.packages.as_ref().map(|how| how.from);
+        let plain = own.unwrap_or(Ecosystem::USUAL);
+        let named = request.asked_packages().ecosystems(plain).into_iter();
+        let mut lent = Vec::new();
+        for from in named.filter(|from| Some(*from) != own) {
+            let all = self.registry.list().into_iter();
+            let mut all = all.filter_map(|it| it.definition.ok());
+            let lender = all.find_map(|it| {
+                let how = it.packages.as_ref()?;
+                (how.from == from && !how.lends.is_empty()).then_some((it, how))
+            });
+            let (lender, how) = lender.ok_or(BadWish::NotLent(from))?;
+            let lender = match &how.lends_with {
+                Some(runtime) => lender.run_by(runtime)?,
+                None => lender.clone(),
+            };
+            let runtime = Runtime::find(&lender, &self.around)?;
+            let wishes = self.packages.named(request, how, plain)?;
+            lent.extend(wishes.map(|wishes| Lent {
+                definition: lender,
+                runtime,
+                wishes,
+            }));
         }
-        let lends = |it: &&Definition| it.packages.as_ref().is_some_and(|it| it.commands.is_some());
-        let all = self.registry.list().into_iter();
-        let mut lenders = all.filter_map(|it| it.definition.ok()).filter(lends);
-        lenders.find_map(|it| Some((it.clone(), Runtime::find(it, &self.around).ok()?)))
+        Ok(lent)
     }
 }

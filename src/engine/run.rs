@@ -17,6 +17,7 @@ use crate::egress::{self, Authorities, CertificateAuthority, EgressProxy};
 use crate::loopback::PORT;
 use crate::packages::{Installed, InstallerContext, PackageError, PackagePlan, Readied, Refused};
 use crate::plan::{Build, RunPlan};
+use crate::request::Ecosystem;
 use crate::run::{self, Captured, Ended, Outcome, OutputEvent, Spent, Stream, Surface};
 use crate::upstream::{Calls, Ledger};
 
@@ -39,6 +40,8 @@ pub struct RunResult {
     pub compiled: Option<Compiled>,
     /// The packages that it had.
     pub packages: Option<Box<Installed>>,
+    /// Those of other languages.
+    pub lent: Vec<LentSet>,
     /// Imports that nothing was installed for.
     pub refused: Vec<Refused>,
     /// The files that it left in its workspace.
@@ -47,6 +50,8 @@ pub struct RunResult {
     pub workspace: Option<Workspace>,
     /// What it showed beside what it printed.
     pub shown: Shown,
+    /// Whether there was anything on its standard input.
+    pub had_input: bool,
 }
 
 impl RunResult {
@@ -63,12 +68,21 @@ impl RunResult {
             calls: Calls::default(),
             compiled: None,
             packages: None,
+            lent: Vec::new(),
             refused: Vec::new(),
             changes: ended.changes,
             workspace: ended.workspace,
             shown: Shown::default(),
+            had_input: ended.had_input,
         }
     }
+}
+
+/// Packages of another language that were installed, and whose they are.
+#[derive(Debug, Clone)]
+pub struct LentSet {
+    pub from: Ecosystem,
+    pub installed: Box<Installed>,
 }
 
 /// What a plan's packages make of it.
@@ -76,6 +90,7 @@ pub(super) struct Furnished<'a> {
     pub launch: Cow<'a, Launch>,
     pub build: Option<Cow<'a, Build>>,
     pub packages: Option<Box<Installed>>,
+    pub lent: Vec<LentSet>,
     pub refused: Vec<Refused>,
 }
 
@@ -95,6 +110,7 @@ impl<'a> Furnished<'a> {
             launch: Cow::Borrowed(&plan.launch),
             build: plan.build.as_ref().map(Cow::Borrowed),
             packages: None,
+            lent: Vec::new(),
             refused,
         }
     }
@@ -106,7 +122,15 @@ impl<'a> Furnished<'a> {
             build: build.map(Cow::Owned),
             refused: installed.refused.clone(),
             packages: Some(installed),
+            lent: Vec::new(),
         }
+    }
+
+    /// Adds what another language lends.
+    fn lend(&mut self, plan: &RunPlan, packages: &PackagePlan, installed: Box<Installed>) {
+        plan.lend(self.launch.to_mut(), packages, &installed.set);
+        let from = packages.how.from;
+        self.lent.push(LentSet { from, installed });
     }
 }
 
@@ -141,6 +165,7 @@ impl Engine {
             launch,
             build,
             packages,
+            lent,
             refused,
         } = furnished;
         let (launch, compiled) = match build {
@@ -162,6 +187,7 @@ impl Engine {
                         return Ok(RunResult {
                             compiled: Some(compiled),
                             packages,
+                            lent,
                             refused,
                             ..RunResult::new(*ended)
                         });
@@ -190,6 +216,7 @@ impl Engine {
             calls: ledger.map(|ledger| ledger.take()).unwrap_or_default(),
             compiled,
             packages,
+            lent,
             refused,
             ..RunResult::new(ended)
         })
@@ -200,20 +227,30 @@ impl Engine {
         &self,
         plan: &'a RunPlan,
         surface: &Surface,
-        cancelled: Pin<&mut C>,
+        mut cancelled: Pin<&mut C>,
     ) -> Result<Furnishing<'a>, StartError> {
-        let Some(packages) = &plan.packages else {
-            return Ok(ControlFlow::Continue(Furnished::without(plan, Vec::new())));
-        };
-        let (walls, events) = (surface.requirement, surface.events.clone());
-        let install = self.install(packages, walls, events, cancelled);
-        Ok(match install.await? {
-            Readied::Ended(ended) => ControlFlow::Break(Box::new(RunResult::new(*ended))),
-            Readied::Without(refused) => ControlFlow::Continue(Furnished::without(plan, refused)),
-            Readied::With(installed) => {
-                ControlFlow::Continue(Furnished::with(plan, packages, installed))
+        let walls = surface.requirement;
+        let ended = |ended: Box<Ended>| ControlFlow::Break(Box::new(RunResult::new(*ended)));
+        let mut furnished = Furnished::without(plan, Vec::new());
+        if let Some(packages) = &plan.packages {
+            let events = surface.events.clone();
+            let install = self.install(packages, walls, events, cancelled.as_mut());
+            furnished = match install.await? {
+                Readied::Ended(it) => return Ok(ended(it)),
+                Readied::Without(refused) => Furnished::without(plan, refused),
+                Readied::With(installed) => Furnished::with(plan, packages, installed),
+            };
+        }
+        for packages in &plan.lent {
+            let events = surface.events.clone();
+            let install = self.install(packages, walls, events, cancelled.as_mut());
+            match install.await? {
+                Readied::Ended(it) => return Ok(ended(it)),
+                Readied::Without(_) => {}
+                Readied::With(installed) => furnished.lend(plan, packages, installed),
             }
-        })
+        }
+        Ok(ControlFlow::Continue(furnished))
     }
 
     /// Installs packages, and runs nothing.

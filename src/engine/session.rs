@@ -20,7 +20,7 @@ use crate::request::InputFile;
 use crate::run::{Branch, Call, Life, Session, Stdin, Surface};
 
 pub use live::LiveSession;
-use live::{Files, Kept};
+use live::{Files, Kept, lent_wishes};
 
 /// What an expression came to: JSON if it is that and nobody wants the text, else text.
 fn value(text: String, plan: &RunPlan) -> Value {
@@ -162,6 +162,7 @@ impl Engine {
             network: kept.report(),
             calls: kept.calls(),
             packages: furnished.packages,
+            lent: furnished.lent,
             refused: furnished.refused,
             shown,
             ..RunResult::new(called.ended)
@@ -269,6 +270,7 @@ impl Engine {
             reported: egress::Report::default(),
             packages: packages.map(|it| it.set.tree.clone()).collect(),
             wishes: plan.packages.as_ref().map(|it| it.wishes.clone()),
+            lent: lent_wishes(plan),
         })
     }
 }

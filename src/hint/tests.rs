@@ -25,7 +25,12 @@ fn all() -> Vec<Hint> {
         Hint::NameInsteadOf {
             installer: "pip".to_owned(),
             packages: names(),
-            is_taken: true,
+            registry: None,
+        },
+        Hint::NameInsteadOf {
+            installer: "npm".to_owned(),
+            packages: names(),
+            registry: Some("npm"),
         },
         Hint::RenameFile,
         Hint::Raise(Limit::Timeout, Some("600 s".to_owned())),

@@ -31,7 +31,7 @@ pub use binding::{Binding, Script};
 pub use compile::{Compile, Problem};
 pub use display::{Display, Wants};
 pub use module::Module;
-pub use packages::{Ecosystem, Installer, Packages};
+pub use packages::{Installer, Packages};
 pub use programs::{Install, Platform, Programs, Version};
 pub use rule::Rule;
 pub use saved::Saved;

@@ -30,6 +30,8 @@ pub struct Failure {
     elsewhere: BTreeMap<String, String>,
     /// Lines that mean "there was nothing more to read on stdin".
     input: Vec<Pattern>,
+    /// Words in a program that mean that it reads its standard input.
+    reads: Vec<String>,
     /// Lines that only a program causes that was running: with one of them
     /// nothing is a syntax error.
     running: Vec<Pattern>,
@@ -93,6 +95,7 @@ impl Failure {
             missing: named(&self.missing),
             elsewhere: self.elsewhere.clone(),
             input: named(&self.input),
+            reads: self.reads.clone(),
             running: named(&self.running),
             last_lines: self.last_lines,
             place: Place {
@@ -109,6 +112,11 @@ impl Failure {
             read(&self.memory, &line).is_some()
         };
         !self.memory.is_empty() && stderr.split(|byte| *byte == b'\n').any(says_so)
+    }
+
+    /// Whether a program's text says that it reads its standard input.
+    pub fn reads_input(&self, code: &str) -> bool {
+        self.reads.iter().any(|word| code.contains(word.as_str()))
     }
 
     /// What this stderr says about a run that failed.

@@ -283,7 +283,7 @@ fn listing(limits: &Defaults) -> Value {
                     "type": "object",
                     "description": "Placed in the working directory: path → text, {\"base64\"} or {\"uri\": \"run://…\"}",
                 },
-                "packages": { "description": "List, or import → package. Imported packages are installed anyway" },
+                "packages": { "description": "List, {\"npm\": [...], \"pypi\": [...]}, or import → package. Imported packages are installed anyway" },
                 "network": {
                     "type": "array",
                     "items": { "type": "string" },

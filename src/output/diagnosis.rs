@@ -8,7 +8,7 @@ use crate::hint::{Hint, Limit};
 use crate::language::{Cause, Diagnosis};
 use crate::packages::Refused;
 use crate::plan::RunPlan;
-use crate::request::bytes;
+use crate::request::{Ecosystem, bytes};
 
 impl Verdict {
     /// Why a program failed by itself, as far as its runtime said so.
@@ -48,7 +48,13 @@ impl Verdict {
             Cause::MissingModule { module: name, hint } => {
                 is_said = hint.is_none();
                 let message = format!("the program needs `{name}`, which is not installed");
-                let hint = hint.map_or(Hint::NamePackage, Hint::OfDefinition);
+                let hint = match hint {
+                    // SECURITY: nobody's package is ours.
+                    _ if name == "hotcell" => Hint::from(
+                        "Do without it: this language has no module `hotcell`, and a package of that name is not ours.",
+                    ),
+                    hint => hint.map_or(Hint::NamePackage, Hint::OfDefinition),
+                };
                 module = Some(name);
                 (ErrorKind::MissingModule, message, Some(hint))
             }
@@ -155,14 +161,30 @@ impl Verdict {
             && let Some(found) = installs::find(&String::from_utf8_lossy(plan.code()))
         {
             self.is_said = false;
-            // What a program of any language may name.
-            let is_pypi_s = ["pip", "pip3", "uv"].contains(&&*found.installer);
-            let is_lent = is_pypi_s && plan.session.is_none();
+            let plain = plan.packages_from.unwrap_or(Ecosystem::USUAL);
+            let from = found.from();
             self.hint = Some(Hint::NameInsteadOf {
                 installer: found.installer,
                 packages: found.packages,
-                is_taken: plan.takes_packages || is_lent,
+                registry: Some(from)
+                    .filter(|from| *from != plain)
+                    .map(Ecosystem::name),
             });
+        }
+        self
+    }
+
+    /// A failure of a program that reads input and was given none: not every runtime says that this is why.
+    pub(super) fn about_input(mut self, plan: &RunPlan, had_input: bool) -> Self {
+        let is_unexplained = |it: &ErrorOutput| it.kind == ErrorKind::Exception;
+        if !had_input
+            && self.hint.is_none()
+            && self.error.as_ref().is_some_and(is_unexplained)
+            && plan
+                .failure
+                .reads_input(&String::from_utf8_lossy(plan.code()))
+        {
+            self.hint = Some(Hint::GiveInput);
         }
         self
     }

@@ -4,6 +4,8 @@ use std::sync::OnceLock;
 
 use regex_lite::Regex;
 
+use crate::request::Ecosystem;
+
 /// `pip install x`, `python -m pip install x`, `uv add x`, `npm i x`; as a shell writes it, or as a list of texts.
 const COMMAND: &str = r#"\b(pip3?|uv|npm|pnpm|yarn)(?:[\s"',]+pip)?[\s"',]+(?:install|add|i)\b[\s"',]*([^\n;&|)\]]*)"#;
 /// More than a hint should list.
@@ -14,6 +16,16 @@ const MOST: usize = 5;
 pub struct Installs {
     pub installer: String,
     pub packages: Vec<String>,
+}
+
+impl Installs {
+    /// The registry that it installs from.
+    pub fn from(&self) -> Ecosystem {
+        match self.installer.as_str() {
+            "npm" | "pnpm" | "yarn" => Ecosystem::Npm,
+            _ => Ecosystem::Pypi,
+        }
+    }
 }
 
 /// The first installer in a program's text.

@@ -10,7 +10,9 @@ use super::{
 use crate::cell::{ChangedFile, Changes};
 use crate::display::Displayed;
 use crate::engine::RunResult;
+use crate::packages::Installed;
 use crate::plan::RunPlan;
+use crate::request::{Ecosystem, join_locks};
 
 impl RunOutput {
     pub fn of_result(plan: &RunPlan, result: RunResult) -> Unworded {
@@ -34,6 +36,7 @@ impl RunOutput {
             Some(_) => String::new(),
             None => result.stdout.to_text(),
         };
+        let packages = packages(&result, plan);
         let mut displays = result.shown.displays;
         displays.extend(pictures.into_iter().filter_map(Displayed::printed));
         let start = if result.was_waiting { "warm" } else { "cold" };
@@ -52,12 +55,7 @@ impl RunOutput {
                 duration_ms: milliseconds(compiled.duration),
                 cached: compiled.cached,
             }),
-            packages: result.packages.as_ref().map(|packages| PackagesOutput {
-                installed: packages.set.installed.clone(),
-                lock: packages.set.lock.clone(),
-                cached: packages.took.is_none(),
-                duration_ms: packages.took.map(milliseconds),
-            }),
+            packages,
             notes,
             duration_ms: milliseconds(result.duration),
             usage: UsageOutput {
@@ -93,6 +91,28 @@ fn file(changed: &ChangedFile) -> FileOutput {
     }
 }
 
+/// All packages that a program had, with one lock.
+fn packages(result: &RunResult, plan: &RunPlan) -> Option<PackagesOutput> {
+    let own = plan.packages_from.zip(result.packages.as_deref());
+    let lent = result.lent.iter().map(|it| (it.from, &*it.installed));
+    let all: Vec<(Ecosystem, &Installed)> = own.into_iter().chain(lent).collect();
+    let took = all.iter().filter_map(|(_, it)| it.took);
+    let took = took.reduce(|one, other| one + other);
+    let locks = all.iter().map(|(from, it)| (*from, it.set.lock.clone()));
+    (!all.is_empty()).then(|| PackagesOutput {
+        installed: all
+            .iter()
+            .flat_map(|(_, it)| it.set.installed.clone())
+            .collect(),
+        lock: join_locks(
+            locks.collect(),
+            plan.packages_from.unwrap_or(Ecosystem::USUAL),
+        ),
+        cached: took.is_none(),
+        duration_ms: took.map(milliseconds),
+    })
+}
+
 /// Not without end: the list is for a reader.
 fn deleted(changes: &Changes) -> Vec<String> {
     let paths = changes.deleted.iter().take(50);
@@ -101,7 +121,8 @@ fn deleted(changes: &Changes) -> Vec<String> {
 
 /// What was done for a program that its reader should know.
 fn result_notes(result: &RunResult) -> Vec<String> {
-    let installed = result.packages.iter().filter_map(|packages| {
+    let lent = result.lent.iter().map(|it| &it.installed);
+    let installed = result.packages.iter().chain(lent).filter_map(|packages| {
         let names = packages.set.installed.iter();
         let names: Vec<String> = names.map(|name| name.replacen("==", " ", 1)).collect();
         let names = match names.len() {

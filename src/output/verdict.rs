@@ -58,7 +58,8 @@ impl Verdict {
         };
         let verdict = verdict.explained(&result.refused);
         let verdict = verdict.denied(result.network.as_ref());
-        verdict.about_installers(plan)
+        let verdict = verdict.about_installers(plan);
+        verdict.about_input(plan, result.had_input)
     }
 
     fn of_outcome(plan: &RunPlan, ran: &Ran, result: &RunResult) -> Self {

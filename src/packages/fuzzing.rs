@@ -6,7 +6,7 @@ use super::gateway::unpacked;
 use super::lock::{Lock, bun};
 use super::registry::{Page, RegistryClient};
 use super::registry_page::{Listed, first_upload, rewrite};
-use crate::language::Ecosystem;
+use crate::request::Ecosystem;
 
 /// The first byte says of which kind the rest is.
 fn kind(bytes: &[u8]) -> Option<(Ecosystem, bool, &str)> {

@@ -2,6 +2,7 @@
 
 mod files;
 mod key;
+mod npm_commands;
 mod reason;
 mod step;
 mod tool;
@@ -21,6 +22,7 @@ use self::tool::Tool;
 use super::gateway::Gateway;
 use super::lock::Lock;
 use super::registry::RegistryClient;
+use super::requirement::Ecosystem;
 use super::settings::Settings;
 use super::store::{Set, Store};
 use super::{
@@ -311,6 +313,9 @@ impl Job<'_> {
                 Step::Cancelled(result) => return Ok(Err(result)),
                 Step::Failed(reason) => failure = reason,
                 Step::Done(result) => {
+                    if ecosystem == Ecosystem::Npm {
+                        npm_commands::write(staged).map_err(|it| self.store.disk(it))?;
+                    }
                     self.check_size(gateway.progress().0, result.exported)?;
                     let fetched = gateway.log().fetched.clone();
                     let lock = Lock::of_tree(staged, ecosystem, &fetched);

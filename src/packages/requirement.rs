@@ -11,7 +11,7 @@ use std::fmt;
 
 use self::others::{crates, go, npm};
 use self::pypi::pypi;
-pub use crate::language::Ecosystem;
+pub use crate::request::Ecosystem;
 
 /// One package, perhaps with extras and versions: as its registry's tools write it.
 ///

@@ -47,8 +47,8 @@ pub enum BadWish {
     List(#[from] BadList),
     #[error("the program needs {0} packages, and {MOST} are allowed")]
     TooMany(usize),
-    #[error("packages are not supported for this language")]
-    NoPackages,
+    #[error("{} packages are for programs of their own language alone", .0.title())]
+    NotLent(Ecosystem),
 }
 
 /// More than any program needs, and less than what keeps a resolver busy for ever.
@@ -132,7 +132,8 @@ pub fn wishes(
     let parse = |text: &String| Requirement::parse(text, how.from);
     let mut map = BTreeMap::new();
     match asked {
-        AskedPackages::Detect => {}
+        // Of one registry there is one list.
+        AskedPackages::Detect | AskedPackages::Lists(_) => {}
         // Somebody who names no package wants none.
         AskedPackages::List(list) if list.is_empty() => return Ok(wishes),
         AskedPackages::List(list) => {

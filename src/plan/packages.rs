@@ -6,14 +6,15 @@ use std::path::Path;
 use jail::Tree;
 
 use super::environment::base_environment;
+use super::session::OWN;
 use super::{Build, PackageInputs, RunPlan, build, runtime_trees};
 use crate::cell::{Ahead, Launch};
 use crate::language::{Definition, Packages, Runtime};
 use crate::packages::{IN_CELL, PackagePlan, Set, leading_imports};
-use crate::request::{FileSource, InputFile, IsolationChoice};
+use crate::request::{CellPath, Ecosystem, FileSource, InputFile, IsolationChoice};
 
 impl PackageInputs {
-    /// How the packages are installed, if there are any: those of the program's own language, or of the one that lends them.
+    /// How the packages are installed, if there are any: those of the program's own language, and those of others.
     /// `trees` is what the program's runtime needs of the host.
     pub(super) fn plan(
         self,
@@ -21,24 +22,33 @@ impl PackageInputs {
         runtime: &Runtime,
         trees: Vec<Tree>,
         isolation: Option<IsolationChoice>,
-    ) -> Option<Box<PackagePlan>> {
-        let is_lent = self.lender.is_some();
-        let (of, with, trees) = match &self.lender {
-            Some((lender, runtime)) => (lender, runtime, runtime_trees(runtime)),
-            None => (definition, runtime, trees),
+    ) -> (Option<Box<PackagePlan>>, Vec<PackagePlan>) {
+        let offline = self.offline;
+        let plan = |of: &Definition, with: &Runtime, trees, wishes| {
+            Some(PackagePlan {
+                language: of.id.clone(),
+                runtime: with.clone(),
+                trees,
+                wishes,
+                how: of.packages.clone()?,
+                env: base_environment(with),
+                offline,
+                isolation,
+            })
         };
-        Some(Box::new(PackagePlan {
-            language: of.id.clone(),
-            runtime: with.clone(),
-            trees,
-            wishes: self.wishes?,
-            how: of.packages.clone()?,
-            env: base_environment(with),
-            offline: self.offline,
-            is_lent,
-            isolation,
-        }))
+        let own = self.wishes;
+        let own = own.and_then(|wishes| plan(definition, runtime, trees, wishes));
+        let lent = self.lent.into_iter().filter_map(|it| {
+            let trees = runtime_trees(&it.runtime);
+            plan(&it.definition, &it.runtime, trees, it.wishes)
+        });
+        (own.map(Box::new), lent.collect())
     }
+}
+
+/// Where the packages that a session has of another language are, in its workspace: a link that later calls change.
+fn lent_in_session(from: Ecosystem) -> Option<CellPath> {
+    CellPath::parse(&format!("{OWN}packages-{}", from.name())).ok()
 }
 
 impl RunPlan {
@@ -57,15 +67,6 @@ impl RunPlan {
             source: FileSource::Link(fill(to).into()),
             mode: 0o777,
         };
-        if packages.is_lent {
-            let mut launch = self.launch.clone();
-            let commands = how.commands.iter().map(|it| ("PATH".to_owned(), fill(it)));
-            add_variables(
-                &mut launch.env,
-                variables.into_iter().chain(commands).collect(),
-            );
-            return (launch, self.build.clone());
-        }
         let links = how.links.iter().map(|(path, to)| link((path, to)));
 
         let mut launch = self.launch.clone();
@@ -105,6 +106,34 @@ impl RunPlan {
 }
 
 impl RunPlan {
+    /// Adds the commands of another language's packages. Those of a session are found through a link.
+    pub fn lend(&self, launch: &mut Launch, packages: &PackagePlan, set: &Set) {
+        let link = self.lent_link(packages, set);
+        let folder = match &link {
+            Some(link) => format!("/workspace/{}", link.path),
+            None => format!("{IN_CELL}/{}", set.tree),
+        };
+        let fill = |(name, value): (&String, &String)| {
+            (name.clone(), value.replace("{packages}", &folder))
+        };
+        add_variables(
+            &mut launch.env,
+            packages.how.lends.iter().map(fill).collect(),
+        );
+        launch.files.extend(link);
+    }
+
+    /// What leads a session to the packages of another language.
+    pub fn lent_link(&self, packages: &PackagePlan, set: &Set) -> Option<InputFile> {
+        let path = lent_in_session(packages.how.from).filter(|_| self.session.is_some())?;
+        let to = format!("{IN_CELL}/{}", set.tree);
+        Some(InputFile {
+            path,
+            source: FileSource::Link(to.into()),
+            mode: 0o777,
+        })
+    }
+
     /// The imports that this program begins with. One that has files beside it may mean those.
     fn ahead(
         &self,

@@ -10,7 +10,7 @@ use crate::packages::{IN_CELL, PackagePlan, Set};
 use crate::request::{CellPath, FileSource, InputFile};
 
 /// Where our own files are in the workspace of a session.
-const OWN: &str = ".home/.hotcell/";
+pub const OWN: &str = ".home/.hotcell/";
 
 /// What the file of a call is called, and how its runtime speaks of it.
 pub fn call_file(session: &Session, source: &CellPath, number: u64) -> (CellPath, String) {

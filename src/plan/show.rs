@@ -71,9 +71,10 @@ impl Serialize for RunPlan {
                 "memory": build.limits.memory,
             });
         }
-        if let Some(packages) = &self.packages {
-            let wishes = packages.wishes.all(true);
-            let wishes: Vec<String> = wishes.iter().map(ToString::to_string).collect();
+        let packages = self.packages.iter().map(|it| &**it).chain(&self.lent);
+        let wishes = packages.flat_map(|it| it.wishes.all(true));
+        let wishes: Vec<String> = wishes.map(|it| it.to_string()).collect();
+        if !wishes.is_empty() {
             plan["packages"] = json!(wishes);
         }
         plan.serialize(serializer)

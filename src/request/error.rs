@@ -24,6 +24,9 @@ pub enum RequestError {
         example: &'static str,
     },
 
+    #[error("`{}` is not a JSON object of imports and packages, or of lists for registries", .0.escape_debug())]
+    BadPackages(String),
+
     #[error("{what} is longer than {most} bytes")]
     TooLong { what: String, most: usize },
 
@@ -83,6 +86,9 @@ impl RequestError {
                 io::ErrorKind::IsADirectory => Hint::GiveFile,
                 _ => return None,
             },
+            Self::BadPackages(_) => {
+                r#"Write it as in '{"sklearn": "scikit-learn"}' or '{"npm": ["prettier"]}'."#.into()
+            }
             Self::BadNumber { example, .. } => format!("Write it as in {example}.").into(),
         })
     }

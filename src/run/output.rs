@@ -1,6 +1,7 @@
 //! Both output streams of a program, and its input, while it runs.
 
 use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -127,13 +128,18 @@ impl Pump {
     }
 }
 
-pub async fn feed(mut pipe: pipe::Sender, stdin: Stdin) {
+/// Passes input on to a program, and says if there was any.
+pub async fn feed(mut pipe: pipe::Sender, stdin: Stdin, came: Arc<AtomicBool>) {
     // A program that does not read its input is no failure of anything.
     match stdin {
         Stdin::Empty => {}
-        Stdin::Bytes(bytes) => drop(pipe.write_all(&bytes).await),
+        Stdin::Bytes(bytes) => {
+            came.store(!bytes.is_empty(), Ordering::Relaxed);
+            drop(pipe.write_all(&bytes).await);
+        }
         Stdin::Stream(mut pieces) => {
             while let Some(bytes) = pieces.recv().await {
+                came.store(true, Ordering::Relaxed);
                 if pipe.write_all(&bytes).await.is_err() {
                     return;
                 }

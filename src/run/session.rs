@@ -218,6 +218,7 @@ impl Session {
             spent,
             isolation: self.cell.isolation().clone(),
             was_waiting: true,
+            had_input: has_input,
             collected: Vec::new(),
             exported: 0,
             shown: fetch_shown(&*self.cell, self.shown.as_ref()).await,

@@ -405,25 +405,42 @@ fn b15_a_language_and_a_program_are_two_words_on_the_command_line() {
             .out(),
         "4\n"
     );
-    let unknown = hotcell.run(&["nolanguage", "print(1)"]);
     assert_eq!(
+        hotcell
+            .run_with(b"print(5)", &["py", "print(7)", "-f", file])
+            .out(),
+        "7\n"
+    );
+    // Its own texts, and behind them hints of ours: there are more languages than it has.
+    for (arguments, text) in [
         (
-            unknown.code,
-            unknown
-                .err()
-                .contains("cannot read `nolanguage`: it is neither a language nor a file")
+            &["nolanguage", "print(1)"][..],
+            r#"Unknown language: "nolanguage". Use "js" or "py"."#,
         ),
-        (Some(2), true),
-        "{}",
-        unknown.err()
-    );
-    let bad = hotcell.run(&["py", "print(1)", "-p", "{"]);
-    assert_eq!(
-        (bad.code, bad.err().contains("JSON object")),
-        (Some(2), true),
-        "{}",
-        bad.err()
-    );
+        (
+            &["py"],
+            "No code provided. Pass inline code, --file, or pipe via stdin.",
+        ),
+        (&["js", "1", "-p", "{"], r#"Invalid --packages JSON: "{""#),
+        (
+            &["py", "-f", "/no/such.py"],
+            r#"Failed to read file "/no/such.py""#,
+        ),
+    ] {
+        let told = hotcell.run_with(b"", arguments);
+        let is_said = told.err().starts_with(&format!("hotcell: {text}"));
+        assert_eq!((told.code, is_said), (Some(1), true), "{}", told.err());
+    }
+    // Control: what is not of this form has the exit code of bad arguments, which no program's is.
+    for arguments in [
+        &["-l", "py", "-c", ""][..],
+        &["-p", "{", "-c", "1"],
+        &["/no/such.py"],
+    ] {
+        let told = hotcell.run_with(b"", arguments);
+        assert_eq!(told.code, Some(2), "{}", told.err());
+    }
+    assert_eq!(hotcell.run(&["--help"]).code, Some(0));
     let folder = hotcell.make_folder("shared");
     let arguments = [
         "py",

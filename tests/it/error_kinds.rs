@@ -321,7 +321,7 @@ fn javascript_of_another_server_is_granted_hosts_where_that_server_took_them() {
 
 fn is_here(runtime: &str) -> bool {
     match runtime {
-        "go" | "rustc" | "javac" => has_heavy(runtime),
+        "go" | "rustc" | "javac" | "Rscript" | "dotnet" => has_heavy(runtime),
         _ => has(runtime),
     }
 }
@@ -376,6 +376,43 @@ fn a_program_that_reads_past_its_input_is_told_to_give_some() {
             "javac",
             "class Main { public static void main(String[] a) { new java.util.Scanner(System.in).nextLine(); } }",
         ),
+        // These have a value for it, and fail at what they do with that.
+        (
+            "js",
+            "node",
+            "console.log(JSON.parse(require('fs').readFileSync(0, 'utf8')).x)",
+        ),
+        (
+            "ts",
+            "node",
+            "const x: string = require('fs').readFileSync(0, 'utf8'); console.log(JSON.parse(x))",
+        ),
+        ("perl", "perl", "my $x = <STDIN> // die 'no name'; print $x"),
+        ("lua", "sh", "print(io.read('l'):upper())"),
+        ("php", "php", "<?php echo 1 / strlen(fgets(STDIN));"),
+        (
+            "r",
+            "Rscript",
+            "x <- readLines(file('stdin'), 1); stopifnot(length(x) == 1)",
+        ),
+        (
+            "go",
+            "go",
+            "package main\nimport \"fmt\"\nfunc main() { var s string; if _, e := fmt.Scan(&s); e != nil { panic(e) } }",
+        ),
+        (
+            "rust",
+            "rustc",
+            "fn main() { let mut s = String::new(); std::io::stdin().read_line(&mut s).unwrap(); let _: i32 = s.trim().parse().unwrap(); }",
+        ),
+        (
+            "c",
+            "gcc",
+            "#include <stdio.h>\nint main(void) { int n; return scanf(\"%d\", &n) == 1 ? 0 : 1; }",
+        ),
+        ("csharp", "dotnet", "int.Parse(System.Console.ReadLine()!);"),
+        ("bash", "bash", "read x || exit 1"),
+        ("tcl", "tclsh", "if {[gets stdin x] < 0} { error none }"),
     ] {
         if !is_here(runtime) {
             continue;
@@ -384,4 +421,13 @@ fn a_program_that_reads_past_its_input_is_told_to_give_some() {
         let hint = "Give the program its input on standard input.";
         assert_eq!(result["error"]["hint"], hint, "{language}: {result:#}");
     }
+    // Control: one that had some failed for another reason, and so did one that reads nothing.
+    let code = "import sys; sys.stdin.read(); sys.exit(3)";
+    let told = |answer: crate::support::Answer| answer.json()["error"]["hint"].clone();
+    let had = told(hotcell.run_with(b"x", &["--json", "-l", "python", "-c", code]));
+    let none = told(hotcell.run(&["--json", "-l", "python", "-c", "import sys; sys.exit(3)"]));
+    assert_eq!(
+        (had, none),
+        (serde_json::Value::Null, serde_json::Value::Null)
+    );
 }

@@ -62,6 +62,40 @@ fn a_byte_order_mark_stays_in_the_programs_file() {
 }
 
 #[test]
+fn php_with_statements_and_no_tag_is_run_and_other_text_is_printed() {
+    let Some(hotcell) = anyone().filter(|_| has("php")) else {
+        return;
+    };
+    for (code, said) in [
+        ("echo 1 + 1;", "2"),
+        (
+            "#!/usr/bin/env php\nforeach ([1, 2] as $x) { echo $x; }\n",
+            "12",
+        ),
+        ("<?php echo 3;", "3"),
+        ("<b><?= 4 ?></b>", "<b>4</b>"),
+        // Templates: PHP prints what is outside of its tags.
+        ("Hello, you", "Hello, you"),
+        (
+            "<style>a { color: red; }</style>",
+            "<style>a { color: red; }</style>",
+        ),
+    ] {
+        let answer = run(&hotcell, &["-l", "php", "-c", code]);
+        assert_eq!(answer.out(), said, "{code}: {}", answer.err());
+    }
+    // Also where it is recognised, and its lines keep their numbers.
+    let code = "$names = ['a', 'b'];\necho implode(',', array_map('strtoupper', $names)), PHP_EOL;\nthrow new Exception('x');";
+    let result = hotcell.json(&["-c", code]);
+    assert_eq!(
+        (&result["language"], &result["stdout"]),
+        (&"php".into(), &"A,B\n".into()),
+        "{result:#}"
+    );
+    assert_eq!(result["error"]["line"], 3, "{result:#}");
+}
+
+#[test]
 fn a_file_adds_a_language() {
     for hotcell in everyone() {
         // Control: nobody knows it yet.

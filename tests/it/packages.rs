@@ -7,6 +7,7 @@ mod ahead;
 mod go;
 mod hostile;
 mod kept;
+mod lent;
 mod npm;
 mod real;
 pub mod registry;
@@ -679,7 +680,7 @@ fn a_program_that_runs_an_installer_is_told_what_to_do_instead() {
         (
             "bash",
             "npm install tinything || exit 3; exit 4",
-            "Import `tinything` in a program of its own language instead of running `npm`: what a program needs is installed before it starts.",
+            "Name `tinything` with `--packages '{\"npm\": [...]}'` instead of running `npm`: what a program needs is installed before it starts.",
         ),
     ] {
         let result = hotcell.json(&["-l", language, "-c", code]);
@@ -766,42 +767,50 @@ fn a_set_keeps_the_version_that_the_systems_own_packages_were_built_for() {
 }
 
 #[test]
-fn a_program_of_another_language_names_packages_and_finds_their_commands() {
-    for hotcell in everyone() {
-        if installer().is_none() {
-            return;
+fn an_import_of_hotcell_asks_no_registry_in_any_language() {
+    let Some(hotcell) = anyone() else { return };
+    let registry = Registry::start();
+    let stranger = wheel(
+        "hotcell",
+        "1.0",
+        &[("hotcell.py", "raise SystemExit(9)")],
+        &[],
+    );
+    registry.add("hotcell", "1.0", OLD, &stranger);
+    let call = |language: &str, code: &str| {
+        let mut command = command(&hotcell, &registry, installer());
+        command.args(["run", "--json", "-l", language, "-c", code]);
+        Running::start(&mut command).finish().json()
+    };
+    for (language, runtime, code) in [
+        ("python", "python3", "import hotcell; print(hotcell.args)"),
+        ("js", "node", "console.log(require('hotcell').args)"),
+        (
+            "ts",
+            "node",
+            "import { args } from 'hotcell'; console.log(args)",
+        ),
+    ] {
+        if has(runtime) {
+            let result = call(language, code);
+            assert_eq!(
+                (&result["stdout"], result.get("packages")),
+                (&"[]\n".into(), None),
+                "{result}"
+            );
         }
-        let registry = registry::Registry::start();
-        let files = [
-            (
-                "tinytool.py",
-                "import sys\ndef main():\n    print('tool', *sys.argv[1:])\n",
-            ),
-            (
-                "tinytool-1.0.dist-info/entry_points.txt",
-                "[console_scripts]\ntinytool = tinytool:main\n",
-            ),
-        ];
-        let file = wheel("tinytool", "1.0", &files, &[]);
-        registry.add("tinytool", "1.0", "2020-01-01T00:00:00Z", &file);
-        let call = |words: &[&str]| {
-            let mut command = command(&hotcell, &registry, installer());
-            command.args(["run", "--json"]).args(words);
-            Running::start(&mut command).finish().json()
-        };
-        let code = "tinytool a b && python3 -c 'import tinytool; print(tinytool.__name__)'";
-        let with = call(&["-l", "bash", "--package", "tinytool", "-c", code]);
-        assert_eq!(with["stdout"], "tool a b\ntinytool\n", "{with}");
-        // A compiled program starts them too.
-        if has("gcc") {
-            let code = "#include <stdlib.h>\nint main(void) { return system(\"tinytool c\"); }";
-            let with = call(&["-l", "c", "--package", "tinytool", "-c", code]);
-            assert_eq!(with["stdout"], "tool c\n", "{with}");
-        }
-        // Control: whoever names nothing has nothing, and asks nobody.
-        let asked = registry.asked();
-        let without = call(&["-l", "bash", "-c", "tinytool a"]);
-        assert_eq!(without["exit_code"], 127, "{without}");
-        assert_eq!(registry.asked(), asked);
     }
+    // These have none, and are not led to a stranger's.
+    let go = "package main\nimport \"hotcell\"\nfunc main() { hotcell.Args() }";
+    for (language, runtime, code) in [
+        ("go", "go", go),
+        ("rust", "rustc", "use hotcell::args;\nfn main() { args(); }"),
+    ] {
+        if crate::support::has_heavy(runtime) {
+            let result = call(language, code);
+            assert_eq!(result["error"]["kind"], "missing_module", "{result}");
+            assert!(!result.to_string().contains("--package"), "{result}");
+        }
+    }
+    assert_eq!(registry.asked(), 0);
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::beside::{Folder, Found};
 use super::grants::{Grants, cannot_read};
-use super::project;
+use super::{project, two_words};
 use crate::cli::{RequirementArguments, parse_run, typed};
 use crate::engine::Rejected;
 use crate::language::Registry;
@@ -20,7 +20,7 @@ Exit codes:
   122    it was ended at its memory limit
   123    it was ended because it printed too much
   125    hotcell could not run it, or lost it
-  2      the arguments cannot be used; nothing was run
+  2      the arguments cannot be used; nothing was run (1 in the form `run py CODE`)
   130    interrupted: Ctrl-C is the program's at first, and ends it the second time";
 
 #[derive(clap::Args)]
@@ -70,6 +70,9 @@ pub struct Arguments {
     pub plan: bool,
     #[command(flatten)]
     pub requirement: RequirementArguments,
+    /// Whether it is of the form `py CODE`.
+    #[arg(skip)]
+    pub is_two_words: bool,
 }
 
 /// What is to be run, and what is to be said about that.
@@ -121,6 +124,7 @@ impl Arguments {
             let mut again = parse_run(&typed);
             let at = typed.len().saturating_sub(again.words.len());
             let before = at.checked_sub(1).and_then(|at| typed.get(at));
+            let is_two_words = two_words::is_its(&name);
             again.language = again.language.or(Some(name));
             if !again.words.is_empty() && !is_given(&again, before) {
                 // And behind the program itself, up to its first argument.
@@ -131,6 +135,7 @@ impl Arguments {
                 again.code = again.code.or(Some(code.to_string_lossy().into_owned()));
                 again.drop_dashes();
             }
+            again.is_two_words = is_two_words;
             return again;
         }
         let program = PathBuf::from(self.words.remove(0));
@@ -352,7 +357,7 @@ fn neither(path: PathBuf, registry: &Registry) -> Rejected {
 }
 
 /// Whether a word could be a language: a file's name mostly has an ending or a folder.
-fn is_bare(path: &Path) -> bool {
+pub fn is_bare(path: &Path) -> bool {
     path.extension().is_none() && path.file_name() == Some(path.as_os_str())
 }
 

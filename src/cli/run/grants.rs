@@ -25,7 +25,8 @@ pub struct Grants {
     /// without it (repeatable)
     #[arg(long = "package", value_name = "NAME", group = "naming")]
     packages: Vec<String>,
-    /// Install these packages first: a JSON object of import names and their packages
+    /// Install these packages first: a JSON object of import names and their packages, or lists for
+    /// registries, as in '{"npm": ["prettier"], "pypi": ["ruff"]}', whose commands any program finds
     #[arg(short = 'p', long = "packages", value_name = "JSON", group = "naming")]
     package_map: Option<String>,
     /// Install exactly the packages of an earlier run, whose `packages.lock` is in this file
@@ -150,12 +151,8 @@ impl Grants {
             return Ok(AskedPackages::Lock(text));
         }
         if let Some(map) = &self.package_map {
-            let read = serde_json::from_str(map).map(AskedPackages::Map);
-            return read.map_err(|_| RequestError::BadNumber {
-                value: map.clone(),
-                expected: "a JSON object of imports and packages",
-                example: "{\"sklearn\": \"scikit-learn\"}",
-            });
+            let read = AskedPackages::from_json_text(map);
+            return read.ok_or_else(|| RequestError::BadPackages(map.clone()));
         }
         Ok(match (self.no_packages, self.packages.is_empty()) {
             (false, true) => AskedPackages::Detect,

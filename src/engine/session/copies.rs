@@ -44,6 +44,7 @@ impl LiveSession {
             reported: kept.reported.clone(),
             packages: kept.packages.clone(),
             wishes: kept.wishes.clone(),
+            lent: kept.lent.clone(),
         };
         let left = self.others(at);
         Ok((self.with_copy(copy, files), left))

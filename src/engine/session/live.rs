@@ -3,6 +3,7 @@
 //! The files are in the workspace of the last call. A call in another language gets what has changed since its own last one; where there
 //! is one language alone nothing is looked at.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,7 +14,7 @@ use crate::engine::run::Furnished;
 use crate::language::LanguageId;
 use crate::packages::Wishes;
 use crate::plan::RunPlan;
-use crate::request::{AskedLimits, InputFile, IsolationChoice, Network};
+use crate::request::{AskedLimits, Ecosystem, InputFile, IsolationChoice, Network};
 use crate::run::{Branch, Hold, Noted};
 use crate::upstream::{Calls, Ledger};
 
@@ -61,6 +62,14 @@ pub struct Kept {
     pub packages: Vec<String>,
     /// What was wished for, if all of it is in one tree.
     pub wishes: Option<Wishes>,
+    /// The same of other languages' packages.
+    pub lent: BTreeMap<Ecosystem, Wishes>,
+}
+
+/// What a plan wishes for of other languages' packages.
+pub fn lent_wishes(plan: &RunPlan) -> BTreeMap<Ecosystem, Wishes> {
+    let lent = plan.lent.iter();
+    lent.map(|it| (it.how.from, it.wishes.clone())).collect()
 }
 
 impl LiveSession {
@@ -132,14 +141,22 @@ impl LiveSession {
     /// A plan with the packages of earlier calls too, where a runtime finds them all in one place.
     pub(super) fn with_earlier_packages(&self, plan: &RunPlan) -> Option<RunPlan> {
         let kept = &self.kept[self.position(&plan.language)?];
-        let packages = plan.packages.as_ref()?;
-        let earlier = kept.wishes.as_ref()?;
-        if !packages.how.prelude.is_empty() {
+        let own = plan.packages.as_ref();
+        let own = own.filter(|packages| packages.how.prelude.is_empty());
+        let own = own.and_then(|packages| kept.wishes.as_ref()?.and(&packages.wishes));
+        if own.is_none() && plan.lent.is_empty() {
             return None;
         }
-        let wishes = earlier.and(&packages.wishes)?;
         let mut plan = plan.clone();
-        plan.packages.as_mut()?.wishes = wishes;
+        if let (Some(packages), Some(wishes)) = (&mut plan.packages, own) {
+            packages.wishes = wishes;
+        }
+        for lent in &mut plan.lent {
+            let earlier = kept.lent.get(&lent.how.from);
+            if let Some(all) = earlier.and_then(|it| it.and(&lent.wishes)) {
+                lent.wishes = all;
+            }
+        }
         Some(plan)
     }
 
@@ -248,6 +265,15 @@ impl Kept {
         furnished: &Furnished<'_>,
     ) -> Result<(String, Vec<InputFile>), StartError> {
         let mut files = plan.call_files();
+        for (lent, set) in plan.lent.iter().zip(&furnished.lent) {
+            // What a sandbox was not started with it cannot be shown.
+            let earlier = self.lent.get_mut(&lent.how.from);
+            match earlier.filter(|it| it.is_in(&lent.wishes)) {
+                Some(earlier) => earlier.clone_from(&lent.wishes),
+                None => return Err(StartError::SessionPackages),
+            }
+            files.extend(plan.lent_link(lent, &set.installed.set));
+        }
         let (Some(packages), Some(installed)) = (&plan.packages, &furnished.packages) else {
             return Ok((String::new(), files));
         };

@@ -7,17 +7,7 @@ use serde::Deserialize;
 
 use jail::Link;
 
-use crate::request::CellPath;
-
-/// Whose names and versions a language's packages have, and how its programs ask for them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Ecosystem {
-    Pypi,
-    Npm,
-    Go,
-    Crates,
-}
+use crate::request::{CellPath, Ecosystem};
 
 /// `[packages]` of a definition. In all of it `{packages}` is the folder of the installed
 /// ones in the cell.
@@ -32,8 +22,12 @@ pub struct Packages {
     /// set, if the runtime has one of the modules too and the set can be had with it.
     #[serde(default)]
     pub keep: BTreeMap<String, Vec<String>>,
-    /// The folder of a set that has its commands. Languages without packages of their own may name these, for their commands.
-    pub commands: Option<String>,
+    /// What a program of another language that names these packages has in its environment, before what is there: `PATH`, to find their
+    /// commands. Without it no other language may name them.
+    #[serde(default)]
+    pub lends: BTreeMap<String, String>,
+    /// The runtime that their commands need, as in `language@runtime`, if not any will do.
+    pub lends_with: Option<String>,
     /// A file beside the program that lists packages, if there is one by this name.
     pub list: Option<CellPath>,
     /// What a program with packages has in its environment, or its compiler if it has one.

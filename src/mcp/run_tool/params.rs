@@ -158,32 +158,16 @@ fn words(name: &str, value: Option<Value>) -> Result<Vec<String>, BadArguments> 
     }
 }
 
-/// A list, a map from imports, or the lock of an earlier result.
+/// A list, lists for registries, a map from imports, or the lock of an earlier result.
 pub fn packages(value: Option<Value>) -> Result<AskedPackages, BadArguments> {
-    let wrong = || {
-        must_be(
-            "packages",
-            "a list of packages, an object from import to package, or a lock",
-        )
-    };
-    let name = |value: Value| match value {
-        Value::String(text) => Ok(text),
-        _ => Err(wrong()),
-    };
-    Ok(match value {
-        None => AskedPackages::Detect,
-        Some(Value::Array(names)) => {
-            AskedPackages::List(names.into_iter().map(name).collect::<Result<_, _>>()?)
+    let expected = "a list of packages, {\"npm\": [...], \"pypi\": [...]}, an object from import to package, or a lock";
+    match value {
+        None => Ok(AskedPackages::Detect),
+        Some(value) => {
+            let read = AskedPackages::from_json(value);
+            read.ok_or_else(|| must_be("packages", expected))
         }
-        Some(Value::Object(pairs)) => {
-            let pairs = pairs
-                .into_iter()
-                .map(|(key, value)| Ok((key, name(value)?)));
-            AskedPackages::Map(pairs.collect::<Result<_, BadArguments>>()?)
-        }
-        Some(Value::String(lock)) => AskedPackages::Lock(lock),
-        Some(_) => return Err(wrong()),
-    })
+    }
 }
 
 fn network(value: Option<Value>) -> Result<Network, BadArguments> {

@@ -5,6 +5,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use crate::packages::PackagePlan;
+use crate::request::Ecosystem;
 
 /// The name of all that a set depends on. SECURITY: whether code of packages may run while they are installed is a part of it: what such
 /// code made is never found by whoever does not allow it.
@@ -23,7 +24,11 @@ pub fn key(packages: &PackagePlan, base: &str, may_build: bool) -> String {
 
 fn hash(packages: &PackagePlan, base: &str, parts: &[&str]) -> String {
     let mut hash = Sha256::new();
-    let how = format!("{:?}", packages.how.installers);
+    let mut how = format!("{:?}", packages.how.installers);
+    if packages.how.from == Ecosystem::Npm {
+        // What is beside the packages: `npm_commands`.
+        how.push_str("bin");
+    }
     let runtime = identity(&packages.runtime.path);
     let version = env!("CARGO_PKG_VERSION");
     for part in [version, base, &how, &packages.runtime.program, &runtime]
