@@ -68,6 +68,12 @@ impl Bound<'_> {
         !way.preload.is_empty() && !has_prelude
     }
 
+    /// Whether the program starts what only a new runtime can tell of the servers.
+    pub fn wants_new_runtime(&self) -> bool {
+        let code = String::from_utf8_lossy(self.code);
+        self.binding.cold.iter().any(|word| code.contains(word))
+    }
+
     /// Where the script is, in the workspace.
     pub fn script(&self) -> CellPath {
         path(self.binding.script.name)

@@ -105,7 +105,9 @@ impl Program<'_> {
         // Where nobody was expected to call a server, no pre-started sandbox listens for calls.
         let can_bind = |bound: Bound<'_>| {
             let prelude = &bound.binding.prelude;
-            upstream.has_any && (self.runs(prelude) || bound.is_loaded_by_words())
+            upstream.has_any
+                && (self.runs(prelude) || bound.is_loaded_by_words())
+                && !bound.wants_new_runtime()
         };
         let can_show = |(display, _): (&Display, _)| self.runs(&display.prelude);
         runtime.way.embedded.is_none()

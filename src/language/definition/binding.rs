@@ -34,6 +34,9 @@ pub struct Binding {
     /// Words of programs that may make a server's name at run time: such a program can call all of them.
     #[serde(default)]
     pub dynamic: Vec<String>,
+    /// Words of programs that get a new runtime: what they start knows servers only from there.
+    #[serde(default)]
+    pub cold: Vec<String>,
     /// Words of programs that look for names where only their own are otherwise: the servers are there too.
     #[serde(default)]
     pub own_names: Vec<String>,

@@ -198,3 +198,22 @@ fn a_deno_that_waited_calls_tools_too() {
         assert!(came, "{language}: {result}");
     }
 }
+
+#[test]
+fn a_worker_of_node_calls_tools_too() {
+    if !has("node") {
+        return;
+    }
+    let Some(hotcell) = prepared() else { return };
+    let mut client = serve(&hotcell);
+    // Control: node waits, and has the servers.
+    let plain = json!({ "language": "javascript", "code": "studio.say({ text: 'main' }).then(console.log)" });
+    let start = |result: &Value| result["_meta"]["dev.hotcell/run"]["runtime"]["start"].clone();
+    let waits = eventually(PATIENCE, || start(&client.run(plain.clone())) == "warm");
+    assert!(waits);
+    let code = "const { Worker, isMainThread } = require('worker_threads');\n\
+        if (isMainThread) new Worker(__filename);\n\
+        else studio.say({ text: 'worker' }).then(console.log);";
+    let result = client.run(json!({ "language": "javascript", "code": code }));
+    assert_eq!(structured(&result)["stdout"], "worker\n", "{result}");
+}
