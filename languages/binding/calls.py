@@ -234,6 +234,13 @@ class File:
             file.write(self.bytes())
         return path
 
+    @property
+    def _repr_png_(self):
+        # A last value that has this is shown.
+        if self._bytes is None or self.mime not in ('image/png', 'image/jpeg'):
+            raise AttributeError('_repr_png_')
+        return self.bytes
+
     def _repr_mimebundle_(self):
         return {self.mime: self.bytes()} if self.mime else {}
 

@@ -198,6 +198,8 @@ def on_error(kind, error, trace):
         alias = own.__name__
         if hasattr(builtins, 'mcp') and hasattr(builtins.mcp.servers, alias):
             error.add_note(f'`{alias}` is the imported module here; the server is called by mcp.call("{alias}.{error.name}", {{...}})')
+    if isinstance(error, ImportError) and error.name == 'mcp' and hasattr(error, 'add_note'):
+        error.add_note('`mcp` is hotcell\'s own while servers are configured; ask for the package with packages: ["mcp"]')
     seen, each = set(), error
     while each is not None and id(each) not in seen:
         seen.add(id(each))

@@ -179,6 +179,8 @@
       this.name = inner.name;
       this.uri = inner.uri;
       this.size = this.#bytes ? this.#bytes.length : inner.size;
+      // What `display` looks for.
+      if (this.#bytes && typeof this.mime === 'string') Object.defineProperty(this, this.mime, { value: this.#bytes });
     }
     // What is only named is read when it is wanted.
     async bytes() {

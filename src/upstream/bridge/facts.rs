@@ -1,6 +1,7 @@
 //! What a program is told of its servers: names, tools, resources, prompts.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -54,7 +55,14 @@ impl Bridge {
     pub(super) async fn help(&self, about: &str) -> Result<String, CallError> {
         let mut text = String::new();
         for (server, tool) in self.meant(about)? {
-            let tools = server.tools().await?;
+            let tools = match self.tools_for(about, server).await {
+                Ok(tools) => tools,
+                Err(error) if about.is_empty() => {
+                    let _ = writeln!(text, "{}: {error}\n", server.alias);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             let tools = match tool {
                 Some(tool) => std::slice::from_ref(find(&tools, tool)?),
                 None => tools.as_slice(),
@@ -64,6 +72,19 @@ impl Bridge {
             }
         }
         Ok(text)
+    }
+
+    /// The tools of a server that was asked about. Where all were, nobody waits for one whose tools are known.
+    pub(super) async fn tools_for(
+        &self,
+        about: &str,
+        server: &UpstreamServer,
+    ) -> Result<Arc<Vec<Tool>>, CallError> {
+        let known = server.known();
+        match about.is_empty() && !known.is_empty() {
+            true => Ok(known),
+            false => server.tools().await,
+        }
     }
 
     /// What `server`, `server.tool` or nothing means.

@@ -3,21 +3,25 @@
 //! All of it is text of foreign servers: names are spelled as identifiers, and the rest stays in its comment.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::{Bridge, CallError};
-use crate::upstream::{Tool, signature};
+use crate::upstream::{Tool, UpstreamServer, signature};
 
 impl Bridge {
     pub(super) async fn python_stubs(&self, about: &str) -> Result<String, CallError> {
         let mut text = "from typing import Any\n".to_owned();
         for (server, _) in self.meant(about)? {
+            let Some(tools) = self.declared(about, server).await? else {
+                continue;
+            };
             let _ = write!(text, "\nclass {}:\n", server.alias);
-            for tool in server.tools().await?.iter() {
+            for tool in tools.iter() {
                 text += &python(tool);
             }
-            if server.known().is_empty() {
+            if tools.is_empty() {
                 text += "    ...\n";
             }
         }
@@ -27,10 +31,26 @@ impl Bridge {
     pub(super) async fn typescript_stubs(&self, about: &str) -> Result<String, CallError> {
         let mut text = String::new();
         for (server, _) in self.meant(about)? {
-            let tools = signature::interface(&server.tools().await?);
+            let Some(tools) = self.declared(about, server).await? else {
+                continue;
+            };
+            let tools = signature::interface(&tools);
             let _ = writeln!(text, "declare const {}: {tools};", server.alias);
         }
         Ok(text)
+    }
+
+    /// The tools of a server. Among all, one that cannot be had is left out.
+    async fn declared(
+        &self,
+        about: &str,
+        server: &UpstreamServer,
+    ) -> Result<Option<Arc<Vec<Tool>>>, CallError> {
+        match self.tools_for(about, server).await {
+            Ok(tools) => Ok(Some(tools)),
+            Err(_) if about.is_empty() => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 }
 

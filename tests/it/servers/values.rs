@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{configure, data, log, run, serve, structured};
+use super::{configure, data, log, run, serve, structured, studio};
 use crate::support::{PATIENCE, eventually, everyone, has};
 
 /// Calls, a caught error, and three calls at once: each is answered when all of them are there.
@@ -230,4 +230,57 @@ fn a_server_that_is_called_like_something_of_the_language_is_reached_by_that_nam
             "{language}: {result}"
         );
     }
+}
+
+#[test]
+fn a_picture_that_a_tool_gave_is_shown_like_any_other() {
+    let Some(hotcell) = everyone().pop() else {
+        return;
+    };
+    studio(&hotcell);
+    let mut client = serve(&hotcell);
+    let mut ways = vec![
+        ("python", "display(studio.draw()[0])"),
+        ("python", "studio.draw()[0]"),
+        (
+            "javascript@embedded",
+            "studio.draw().then(([it]) => display(it));",
+        ),
+    ];
+    if has("node") {
+        ways.push((
+            "javascript@node",
+            "studio.draw().then(([it]) => display(it));",
+        ));
+    }
+    for (language, code) in ways {
+        let result = client.run(json!({ "language": language, "code": code }));
+        let blocks = result["content"].as_array().unwrap();
+        let pictures = blocks.iter().filter(|it| it["type"] == "image");
+        let kinds: Vec<_> = pictures.map(|it| it["mimeType"].clone()).collect();
+        assert_eq!(kinds, ["image/png"], "{language} {code}: {result}");
+        assert!(structured(&result)["value"].is_null(), "{result}");
+    }
+}
+
+#[test]
+fn help_about_all_servers_says_which_of_them_cannot_be_had() {
+    let Some(hotcell) = everyone().pop() else {
+        return;
+    };
+    studio(&hotcell);
+    let config = hotcell.place("home/.config/hotcell/config.toml");
+    let studio = std::fs::read_to_string(config).unwrap();
+    let broken = "[servers.broken]\ncommand = 'x'\nurl = 'http://y.test'\n";
+    hotcell.write("home/.config/hotcell/config.toml", studio + broken);
+    let code = "said = mcp.help()\nprint('studio.add({first:number' in said, [it for it in said.splitlines() if it.startswith('broken')])\n\
+        print('class studio' in mcp.stubs(), 'broken' in mcp.stubs())\n\
+        try:\n    mcp.help('broken')\nexcept ToolError as error:\n    print(error.kind)";
+    let result = run(&hotcell, &["-l", "python", "-c", code]);
+    let said = result["stdout"].as_str().unwrap();
+    assert!(
+        said.starts_with("True ['broken: the server is not available: its entry has a mistake"),
+        "{result}"
+    );
+    assert!(said.ends_with("\nTrue False\nunavailable\n"), "{result}");
 }
