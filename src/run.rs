@@ -186,6 +186,9 @@ pub async fn watch(
         }
     }
     watch.end();
+    if watch.is_alone() {
+        output.is_all();
+    }
     drop((serving, feeder, sizes, terminal));
     match is_cancelled {
         true => output.drain_briefly().await,

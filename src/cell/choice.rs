@@ -69,8 +69,9 @@ fn choose(
     let containers = |kind| in_containers(kind, settings, warming.clone());
     match choice {
         IsolationChoice::Jail => own,
-        IsolationChoice::Podman => Arc::new(containers(EngineKind::Podman)),
-        IsolationChoice::Docker => Arc::new(containers(EngineKind::Docker)),
+        IsolationChoice::Container => Arc::new(containers(None)),
+        IsolationChoice::Podman => Arc::new(containers(Some(EngineKind::Podman))),
+        IsolationChoice::Docker => Arc::new(containers(Some(EngineKind::Docker))),
         IsolationChoice::Gvisor => Arc::new(warmed(Gvisor::default(), warming)),
         IsolationChoice::Auto => Arc::new(Auto {
             own,
@@ -82,9 +83,9 @@ fn choose(
     }
 }
 
-/// Programs in containers of this engine.
+/// Programs in containers of this engine, or of the first that is there.
 pub fn in_containers(
-    kind: EngineKind,
+    kind: Option<EngineKind>,
     settings: &ContainerSettings,
     warming: Option<Warming>,
 ) -> JailProvider {
@@ -113,9 +114,12 @@ struct Auto {
 impl Auto {
     fn engine(&self) -> Option<&JailProvider> {
         let find = || {
-            let kinds = [EngineKind::Podman, EngineKind::Docker].into_iter();
-            let kind = kinds.into_iter().find(|kind| kind.is_there())?;
-            Some(in_containers(kind, &self.settings, self.warming.clone()))
+            let kind = EngineKind::first()?;
+            Some(in_containers(
+                Some(kind),
+                &self.settings,
+                self.warming.clone(),
+            ))
         };
         self.engine.get_or_init(find).as_ref()
     }

@@ -35,7 +35,8 @@ const STARTS: Duration = Duration::from_secs(30);
 pub struct Containers(Arc<Found>);
 
 struct Found {
-    kind: EngineKind,
+    /// The first that is there, if none is named.
+    kind: Option<EngineKind>,
     settings: ContainerSettings,
     /// Whether this process lives long enough to look for what others have left.
     cleans: bool,
@@ -46,7 +47,7 @@ struct Found {
 
 impl Containers {
     /// `cleans` has what servers that are gone have left looked for, once.
-    pub fn new(kind: EngineKind, settings: ContainerSettings, cleans: bool) -> Self {
+    pub fn new(kind: Option<EngineKind>, settings: ContainerSettings, cleans: bool) -> Self {
         Self(Arc::new(Found {
             kind,
             settings,
@@ -93,7 +94,9 @@ impl Found {
         if let Some(engine) = self.engine.get() {
             return Ok(engine);
         }
-        let found = ContainerEngine::find(self.kind, &self.settings)?;
+        let kind = self.kind.or_else(EngineKind::first);
+        let kind = kind.ok_or(ContainerError::NoEngine)?;
+        let found = ContainerEngine::find(kind, &self.settings)?;
         let mut is_first = false;
         let engine = self.engine.get_or_init(|| {
             is_first = true;
@@ -127,7 +130,7 @@ impl Maker for Kind {
         let engine = self.found.engine()?;
         let uid = self.found.uids().map_err(ContainerError::Prepare)?;
         let uid = uid.map(Uids::next);
-        let writable = self.writable(uid)?;
+        let writable = self.writable(engine, uid)?;
         let connected = self.start(engine, &policy, uid)?;
         if uid.is_none() && !engine.has_own_ids() {
             // What the kernel counts for a user is then that of all programs of this one. The engine bounds processes as well.
@@ -151,21 +154,26 @@ impl Maker for Kind {
                 errno: 0,
             });
         }
-        let around = Around::Container(self.found.kind.name());
+        let engine = self.found.engine.get().map(|it| it.kind);
+        let around = Around::Container(engine.map_or("container", EngineKind::name));
         Isolation::new(&missing, landlock, seccomp, around)
     }
 }
 
 impl Kind {
     /// The folders of the host that the program may write to.
-    fn writable(&self, uid: Option<u32>) -> Result<Vec<PathBuf>, ContainerError> {
+    fn writable(
+        &self,
+        engine: &ContainerEngine,
+        uid: Option<u32>,
+    ) -> Result<Vec<PathBuf>, ContainerError> {
         let mounts = self.view.mounts.iter();
         let writable = mounts.filter(|mount| mount.access == Access::Write);
         let writable: Vec<PathBuf> = writable.map(|mount| mount.cell.clone()).collect();
         match uid {
             // They would be another user's in there. The jail has mounts that map ids.
             Some(_) if !writable.is_empty() => Err(ContainerError::Cannot {
-                engine: self.found.kind.name(),
+                engine: engine.kind.name(),
                 what: "write to folders of the host for a server of root's",
             }),
             _ => Ok(writable),

@@ -1,7 +1,7 @@
 //! Cells in gVisor: `runsc` runs each program on a kernel of its own, with our own init inside ([`jail::gvisor`]).
 //!
-//! No engine, no image, no cgroup: an OCI bundle of ours, in memory. What needs a file descriptor from inside is not there: the program can
-//! reach no service at its loopback, and has no terminal. That is refused before anything runs.
+//! No engine, no image, no cgroup: an OCI bundle of ours, in memory. A program has no terminal there, since no file descriptor comes from
+//! inside. That is refused before anything runs.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -49,19 +49,13 @@ impl Sources for Gvisor {
     }
 
     fn refuses(&self, launch: &Launch) -> Result<(), CellError> {
-        let refuse = |what| {
-            let engine = NAME;
-            Err(ContainerError::Cannot { engine, what }.into())
-        };
-        let writes = |access: &Access| *access == Access::Write;
-        match launch {
-            it if it.loopback.is_some() => refuse("reach a network, packages or tools"),
-            it if it.terminal.is_some() => refuse("have a terminal (use --no-tty)"),
-            it if it.view.mounts.iter().any(|it| writes(&it.access)) => {
-                refuse("write to folders of the host")
+        match launch.terminal {
+            Some(_) => Err(ContainerError::Cannot {
+                engine: NAME,
+                what: "have a terminal (use --no-tty)",
             }
-            it if !it.view.links.is_empty() => refuse("have links at its root"),
-            _ => Ok(()),
+            .into()),
+            None => Ok(()),
         }
     }
 
@@ -79,7 +73,9 @@ struct Kind {
 impl Maker for Kind {
     fn make(&self, policy: Policy, stdio: &[OwnedFd; 3]) -> Result<jail::Cell, ContainerError> {
         let uid = self.uid()?;
+        let writable = self.writable(uid)?;
         let folder = self.place()?;
+        let listen = policy.listen;
         let (zygote, library) = self.runtime.clone().unzip();
         let sandbox = Sandbox {
             runsc: self.runsc.clone(),
@@ -89,11 +85,13 @@ impl Maker for Kind {
                     listen: None,
                     ..policy
                 },
-                writable: Vec::new(),
+                writable,
                 zygote,
             },
             folder: folder.to_owned(),
-            uid: Some(uid),
+            links: self.view.links.clone(),
+            uid,
+            listen,
         };
         let started = sandbox.start(stdio, library.as_deref());
         let (cell, mut child) = started.map_err(ContainerError::Prepare)?;
@@ -128,21 +126,32 @@ impl Kind {
         })
     }
 
-    /// A host uid for its files and processes that nobody else has.
-    fn uid(&self) -> Result<u32, ContainerError> {
+    /// A host uid for its files and processes that nobody else has. An ordinary user has none to give.
+    fn uid(&self) -> Result<Option<u32>, ContainerError> {
         let uids = &self.found.uids;
         if uids.get().is_none() {
             let _ = uids.set(Uids::claim().map_err(ContainerError::Prepare)?);
         }
-        let uids = uids.get().and_then(Option::as_ref);
-        uids.map(Uids::next).ok_or(ContainerError::Cannot {
-            engine: NAME,
-            what: "be made for a server that is not root's",
-        })
+        Ok(uids.get().and_then(Option::as_ref).map(Uids::next))
+    }
+
+    /// The granted folders that the program may write to.
+    fn writable(&self, uid: Option<u32>) -> Result<Vec<PathBuf>, ContainerError> {
+        let mounts = self.view.mounts.iter();
+        let writable = mounts.filter(|mount| mount.access == Access::Write);
+        let writable: Vec<PathBuf> = writable.map(|mount| mount.cell.clone()).collect();
+        match uid {
+            // What it makes there would be another user's.
+            Some(_) if !writable.is_empty() => Err(ContainerError::Cannot {
+                engine: NAME,
+                what: "write to folders of the host for a server of root's",
+            }),
+            _ => Ok(writable),
+        }
     }
 
     /// SECURITY: the OCI configuration of every sandbox.
-    fn config(&self, bundle: &Path, policy: &Policy, uid: u32) -> Value {
+    fn config(&self, bundle: &Path, policy: &Policy, uid: Option<u32>) -> Value {
         let limits = &policy.limits;
         let bind = |inside: &Path, source: &Path, access: &str| json!({ "destination": inside, "type": "bind", "source": source, "options": ["rbind", access] });
         let memory = |inside: &str, size: u64, mode: &str| {
@@ -169,14 +178,24 @@ impl Kind {
                 .iter()
                 .map(|it| bind(&it.cell, &it.host, "ro")),
         );
-        mounts.extend(
-            self.view
-                .mounts
-                .iter()
-                .map(|it| bind(&it.cell, &it.host, "ro")),
-        );
+        mounts.extend(self.view.mounts.iter().map(|it| {
+            let access = match it.access {
+                Access::ReadOnly => "ro",
+                Access::Write => "rw",
+            };
+            bind(&it.cell, &it.host, access)
+        }));
         let none: [&str; 0] = [];
-        let namespaces = ["pid", "network", "ipc", "uts", "mount"];
+        // The root of a user namespace of our own is our user: our init makes itself nobody in there, and has no capability after that.
+        let capabilities: &[&str] = match uid {
+            Some(_) => &[],
+            None => &["CAP_SETFCAP"],
+        };
+        let uid = uid.unwrap_or(0);
+        // With a listener, `runsc` finds itself in the one that this is in.
+        let network = policy.listen.is_none().then_some("network");
+        let namespaces = ["pid", "ipc", "uts", "mount"].into_iter().chain(network);
+        let namespaces: Vec<Value> = namespaces.map(|kind| json!({ "type": kind })).collect();
         json!({
             "ociVersion": "1.0.0",
             "root": { "path": ROOT, "readonly": true },
@@ -189,11 +208,11 @@ impl Kind {
                 "user": { "uid": uid, "gid": uid },
                 "noNewPrivileges": true,
                 "capabilities": {
-                    "bounding": none, "effective": none, "inheritable": none, "permitted": none, "ambient": none,
+                    "bounding": capabilities, "effective": capabilities, "permitted": capabilities, "inheritable": none, "ambient": none,
                 },
                 "rlimits": [{ "type": "RLIMIT_NOFILE", "hard": limits.open_files, "soft": limits.open_files }],
             },
-            "linux": { "namespaces": namespaces.map(|kind| json!({ "type": kind })) },
+            "linux": { "namespaces": namespaces },
         })
     }
 }

@@ -81,8 +81,7 @@ impl Isolation {
                 stands: refused.is_none(),
                 detail: match refused {
                     None if around.is_container() && wall == Wall::Proc => {
-                        "only its own processes; the engine masks some facts about the host"
-                            .to_owned()
+                        "only its own processes; some facts about the host are hidden".to_owned()
                     }
                     None => holds.to_owned(),
                     Some(_) if around.is_container() => {

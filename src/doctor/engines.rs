@@ -44,7 +44,7 @@ pub async fn examine(engine: &Engine) -> Vec<EngineReport> {
         if !kind.is_there() {
             continue;
         }
-        let provider = in_containers(kind, &settings, None);
+        let provider = in_containers(Some(kind), &settings, None);
         let found = cells::probe_facts(&provider).await;
         let name = kind.name();
         reports.push(match found {

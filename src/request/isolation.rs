@@ -11,18 +11,22 @@ pub enum IsolationChoice {
     Jail,
     /// hotcell itself where it can, else a container engine.
     Auto,
+    /// The first container engine that is there.
+    Container,
     Podman,
     Docker,
     Gvisor,
 }
 
 impl IsolationChoice {
-    pub const WORDS: [&'static str; 5] = ["auto", "jail", "podman", "docker", "gvisor"];
+    pub const WORDS: [&'static str; 6] =
+        ["auto", "jail", "container", "podman", "docker", "gvisor"];
 
     pub fn parse(word: &str) -> Option<Self> {
         Some(match word {
             "auto" => Self::Auto,
             "jail" => Self::Jail,
+            "container" => Self::Container,
             "podman" => Self::Podman,
             "docker" => Self::Docker,
             "gvisor" => Self::Gvisor,
@@ -34,6 +38,7 @@ impl IsolationChoice {
         match self {
             Self::Auto => "auto",
             Self::Jail => "jail",
+            Self::Container => "container",
             Self::Podman => "podman",
             Self::Docker => "docker",
             Self::Gvisor => "gvisor",

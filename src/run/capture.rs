@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustix::io::{Errno, read};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::sync::{Notify, mpsc};
@@ -167,10 +168,32 @@ impl Ceiling {
     }
 }
 
+/// Whether nobody is left who could write: then what is in a pipe is all there is, though somebody may hold its other end.
+#[derive(Debug, Default)]
+pub struct LastWord {
+    said: AtomicBool,
+    news: Notify,
+}
+
+impl LastWord {
+    /// For one reader.
+    pub fn say(&self) {
+        self.said.store(true, Ordering::Release);
+        self.news.notify_one();
+    }
+
+    async fn said(&self) {
+        while !self.said.load(Ordering::Acquire) {
+            self.news.notified().await;
+        }
+    }
+}
+
 /// A stream that is read while a program runs.
 pub struct Reading {
     pub stream: Stream,
     pub reader: Reader,
+    pub last: Arc<LastWord>,
     pub ceiling: Arc<Ceiling>,
     pub events: mpsc::Sender<OutputEvent>,
     pub redactor: Option<Redactor>,
@@ -193,11 +216,11 @@ impl Reader {
     }
 
     /// Reads what there is to the end of an empty buffer.
-    async fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    async fn read(&mut self, buffer: &mut Vec<u8>, last: &LastWord) -> io::Result<usize> {
         match self {
-            Self::Pipe(pipe) => pipe.read_buf(buffer).await,
+            Self::Pipe(pipe) => read_pipe(pipe, buffer, last).await,
             Self::Gathered(pipe, pending, read) => {
-                let found = read_gathered(pipe, pending, *read, buffer).await?;
+                let found = read_gathered(pipe, pending, *read, buffer, last).await?;
                 *read += found as u64;
                 Ok(found)
             }
@@ -211,6 +234,24 @@ impl Reader {
     }
 }
 
+/// Reads what there is. What nobody can write to any more has ended when it is empty.
+async fn read_pipe(
+    pipe: &mut pipe::Receiver,
+    buffer: &mut Vec<u8>,
+    last: &LastWord,
+) -> io::Result<usize> {
+    tokio::select! {
+        biased;
+        read = pipe.read_buf(buffer) => return read,
+        () = last.said() => {}
+    }
+    // Past tokio, which may not have been told yet that there is something.
+    match read(&*pipe, rustix::buffer::spare_capacity(buffer)) {
+        Err(Errno::AGAIN) => Ok(0),
+        found => Ok(found?),
+    }
+}
+
 /// How long a program is quiet before what waits is taken.
 const QUIET: Duration = Duration::from_millis(40);
 
@@ -219,12 +260,13 @@ async fn read_gathered(
     waiting: &mut Option<Pending>,
     read: u64,
     buffer: &mut Vec<u8>,
+    last: &LastWord,
 ) -> io::Result<usize> {
     loop {
         let Some(pending) = &*waiting else {
-            return pipe.read_buf(buffer).await;
+            return read_pipe(pipe, buffer, last).await;
         };
-        let found = match timeout(QUIET, pipe.read_buf(buffer)).await {
+        let found = match timeout(QUIET, read_pipe(pipe, buffer, last)).await {
             // What is left comes once, and then the end again.
             Ok(Ok(0)) => {
                 let rest = pending.rest(read);
@@ -255,7 +297,7 @@ impl Reading {
         let mut pace = Pace::default();
         loop {
             buffer.clear();
-            let read = self.reader.read(&mut buffer).await?;
+            let read = self.reader.read(&mut buffer, &self.last).await?;
             pace.note(read, Instant::now());
             let redacted;
             let bytes = match &mut self.redactor {
@@ -349,6 +391,30 @@ mod tests {
             !note(&mut pace, 10, 100 * PAUSE),
             "a program that says little"
         );
+    }
+
+    #[tokio::test]
+    async fn a_pipe_that_nobody_writes_to_any_more_ends_though_it_is_held() {
+        let (reader, writer) = rustix::pipe::pipe().expect("a pipe");
+        let last = Arc::new(LastWord::default());
+        let reading = Reading {
+            stream: Stream::Stdout,
+            reader: Reader::Pipe(pipe::Receiver::from_owned_fd(reader).expect("a pipe")),
+            last: last.clone(),
+            ceiling: Ceiling::new(1 << 20),
+            events: mpsc::channel(1).0,
+            redactor: None,
+        };
+        let captured = Arc::new(Mutex::default());
+        let mut reading = std::pin::pin!(reading.until_end(captured.clone()));
+        rustix::io::write(&writer, b"one ").expect("it is written");
+        // The control: it waits for more.
+        assert!(timeout(QUIET, &mut reading).await.is_err());
+        rustix::io::write(&writer, &[b'x'; 50_000]).expect("it is written");
+        last.say();
+        reading.await.expect("it ends");
+        let captured: Captured = std::mem::take(&mut *captured.lock().expect("no panic"));
+        assert_eq!(captured.total, 50_004);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::Stdin;
-use super::capture::{Captured, Ceiling, OutputEvent, Reader, Reading, Stream};
+use super::capture::{Captured, Ceiling, LastWord, OutputEvent, Reader, Reading, Stream};
 use crate::cell::Launch;
 use crate::secret::Redactor;
 
@@ -37,12 +37,18 @@ impl Output {
             Pump::start(Reading {
                 stream,
                 reader,
+                last: Arc::default(),
                 ceiling: ceiling.clone(),
                 events: events.clone(),
                 redactor: Redactor::new(&launch.secrets),
             })
         });
         Self { ceiling, streams }
+    }
+
+    /// Takes what is in the pipes now as their end: nobody is left who could write.
+    pub fn is_all(&self) {
+        self.streams.iter().for_each(|pump| pump.last.say());
     }
 
     /// Waits for the end of both streams.
@@ -82,6 +88,7 @@ impl Drop for Task {
 struct Pump {
     task: Task,
     captured: Arc<Mutex<Captured>>,
+    last: Arc<LastWord>,
     events: mpsc::Sender<OutputEvent>,
 }
 
@@ -89,11 +96,13 @@ impl Pump {
     fn start(reading: Reading) -> Self {
         let captured = Arc::new(Mutex::default());
         let (kept, events) = (Arc::clone(&captured), reading.events.clone());
+        let last = reading.last.clone();
         // A pipe that cannot be read any more has been read to its end.
         let task = Task::start(async { drop(reading.until_end(kept).await) });
         Self {
             task,
             captured,
+            last,
             events,
         }
     }

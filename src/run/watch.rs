@@ -106,6 +106,11 @@ impl<'a> Watch<'a> {
         self.cell.kill();
     }
 
+    /// Whether the program has ended, and was the last process of its cell.
+    pub fn is_alone(&self) -> bool {
+        self.exit.is_some_and(|exit| exit.left == 0)
+    }
+
     pub fn outcome(&self, end: &End) -> Outcome {
         match (end, self.exit) {
             (End::Deadline, _) => Outcome::TimedOut,

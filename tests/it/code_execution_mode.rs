@@ -114,6 +114,24 @@ fn c1_c12_the_tool_its_limits_and_its_messages() {
 }
 
 #[test]
+fn p29_memory_and_processes_are_bounded_by_variables() {
+    if !has("python3") {
+        return;
+    }
+    let forks = "import os, time\nn = 0\ntry:\n  while n < 40:\n    if os.fork() == 0: time.sleep(60)\n    n += 1\nexcept OSError: pass\nprint(n)";
+    let much = "x = bytearray(300 << 20)\nprint(len(x))";
+    let mut bounded = open(&[("MCP_BRIDGE_MEMORY", "128m"), ("MCP_BRIDGE_PIDS", "12")]);
+    let ended = python(&mut bounded, much);
+    assert_eq!(ended["isError"], true, "{ended}");
+    let forked: u32 = text(&python(&mut bounded, forks)).trim().parse().unwrap();
+    assert!(forked <= 12, "{forked}");
+    // The control: within what it may have.
+    let mut roomy = open(&[("MCP_BRIDGE_MEMORY", "1g"), ("MCP_BRIDGE_PIDS", "64")]);
+    assert_eq!(text(&python(&mut roomy, much)), "314572800\n");
+    assert_eq!(text(&python(&mut roomy, forks)), "40\n");
+}
+
+#[test]
 fn c10_the_same_as_toon() {
     if !has("python3") {
         return;

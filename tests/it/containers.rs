@@ -1,7 +1,10 @@
 //! Sandboxes in containers of a real Podman: what runs in them, what holds it, what is left of them, and what is said where there are none.
 
 mod choice;
+mod deploy;
 mod gvisor;
+mod image;
+mod lifetime;
 
 use std::fs;
 use std::net::TcpListener;
@@ -10,7 +13,6 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::mcp::client::Client;
@@ -62,13 +64,30 @@ fn serve(hotcell: &Hotcell) -> Client {
 
 /// The containers that a server of this process number has, in whatever state.
 fn containers_of(pid: u32) -> Vec<String> {
+    containers_of_any(&[pid])
+}
+
+/// The same of any of these servers.
+pub fn containers_of_any(pids: &[u32]) -> Vec<String> {
     let format = "{{.ID}} {{.Labels}}";
     let mut ps = Command::new("podman");
     let ps = ps.args(["ps", "--all", "--format", format]).output();
     let listed = String::from_utf8(ps.expect("podman").stdout).expect("text");
-    let own = format!("hotcell.server:{pid}.");
-    let lines = listed.lines().filter(|line| line.contains(&own));
+    let is_of = |line: &str, pid: &u32| line.contains(&format!("hotcell.server:{pid}."));
+    let lines = listed.lines();
+    let lines = lines.filter(|line| pids.iter().any(|pid| is_of(line, pid)));
     lines.map(str::to_owned).collect()
+}
+
+/// The image that hotcell has made around this system's /usr.
+fn own_image() -> String {
+    let images = Command::new("podman")
+        .args(["images", "--format", "{{.Repository}}:{{.Tag}}"])
+        .output();
+    let images = String::from_utf8(images.unwrap().stdout).unwrap();
+    let mut images = images.lines();
+    let found = images.find(|it| it.starts_with("localhost/hotcell-host:"));
+    found.expect("podman() has made one").to_owned()
 }
 
 fn none_is_left(pid: u32) {
@@ -95,6 +114,8 @@ fn a_program_runs_in_a_container_and_the_result_says_so() {
     for name in ["network namespace", "seccomp", "private root"] {
         assert!(!missing.contains(&name), "{missing:?}");
     }
+    let first = hotcell.json(&["--isolation", "container", "-l", "sh", "-c", "echo 1"]);
+    assert_eq!(first["isolation"]["provider"], "podman", "{first}");
     // The control: without being asked, no engine is.
     let own = hotcell.json(&["-l", "sh", "-c", "echo 1"]);
     assert_eq!(own["isolation"]["provider"], "jail");
@@ -294,75 +315,6 @@ fn calls_at_the_same_time_get_their_own_answers() {
 }
 
 #[test]
-fn no_container_outlives_its_program_or_its_server() {
-    let Some(hotcell) = podman() else { return };
-    // A program that has ended.
-    let mut ended = Running::start(hotcell.command().args([
-        "run",
-        "--isolation",
-        "podman",
-        "-l",
-        "sh",
-        "-c",
-        "echo 1; exec sleep 600",
-    ]));
-    let pid = ended.pid();
-    ended.stdout.until("1");
-    assert_eq!(containers_of(pid).len(), 1, "the control: it is listed");
-    ended.signal(Signal::TERM);
-    drop(ended.finish());
-    none_is_left(pid);
-    // A server that was killed, with a run on its way, a session, and what was pre-started for the next.
-    let mut client = serve(&hotcell);
-    let pid = client.child.id();
-    let code = json!({ "code": "x = 1", "language": "python", "session": "s" });
-    client.run(code);
-    let endless = json!({ "code": "while True: pass", "language": "python" });
-    client.post("tools/call", json!({ "name": "run", "arguments": endless }));
-    assert!(eventually(PATIENCE, || containers_of(pid).len() >= 2));
-    client.child.kill().expect("SIGKILL");
-    none_is_left(pid);
-    // Neither does the folder of a socket, once another server has come.
-    let mut client = serve(&hotcell);
-    client.run(json!({ "code": "print(1)", "language": "python" }));
-    let begin = format!("hotcell-container-{pid}-");
-    let is_left = || {
-        let entries = fs::read_dir(hotcell.temporary()).unwrap().flatten();
-        let mut names = entries.map(|it| it.file_name().into_string().unwrap());
-        names.any(|name| name.starts_with(&begin))
-    };
-    assert!(eventually(PATIENCE, || !is_left()));
-}
-
-#[test]
-fn what_a_server_that_is_gone_has_left_is_removed_by_the_next() {
-    let Some(hotcell) = podman() else { return };
-    let images = Command::new("podman")
-        .args(["images", "--format", "{{.Repository}}:{{.Tag}}"])
-        .output();
-    let images = String::from_utf8(images.unwrap().stdout).unwrap();
-    let image = images
-        .lines()
-        .find(|it| it.starts_with("localhost/hotcell-host:"))
-        .expect("podman() has made one");
-    let created = Command::new("podman")
-        .args([
-            "create",
-            "--network=none",
-            "--label=hotcell.server=4194305.7",
-            image,
-            "/x",
-        ])
-        .output()
-        .unwrap();
-    assert!(created.status.success(), "{created:?}");
-    assert_eq!(containers_of(4_194_305).len(), 1);
-    let mut client = serve(&hotcell);
-    client.run(json!({ "code": "print(1)", "language": "python" }));
-    none_is_left(4_194_305);
-}
-
-#[test]
 fn auto_takes_the_jail_where_it_is_whole_and_else_a_container() {
     let Some(hotcell) = podman() else { return };
     let whole = hotcell.json(&["--isolation", "auto", "-l", "sh", "-c", "echo 1"]);
@@ -411,6 +363,12 @@ fn an_engine_that_is_missing_or_complains_is_told_with_what_mends_it() {
             );
             assert!(said.contains("apt-get install"), "{said}");
         }
+        let said = started(
+            path,
+            &[&["--isolation", "container"], &program[..]].concat(),
+        );
+        assert!(said.contains("no container engine was found"), "{said}");
+        assert!(said.contains("apt-get install podman"), "{said}");
         let file = hotcell.write(
             "engines/docker",
             "#!/bin/sh\necho 'Cannot connect to the Docker daemon' >&2\nexit 125\n",
@@ -423,29 +381,6 @@ fn an_engine_that_is_missing_or_complains_is_told_with_what_mends_it() {
         );
         assert!(said.contains("systemctl start docker"), "{said}");
     }
-}
-
-#[test]
-fn an_image_that_is_not_there_is_told_and_never_pulled() {
-    let Some(hotcell) = podman() else { return };
-    hotcell.write(
-        "home/.config/hotcell/config.toml",
-        "isolation = \"podman\"\n[container]\nimage = \"localhost/no-such-image:1\"\n",
-    );
-    let answer = hotcell.run(&["-l", "sh", "-c", "echo 1"]);
-    assert_ne!(answer.code, Some(0));
-    assert!(answer.err().contains("no-such-image"), "{}", answer.err());
-    assert!(answer.err().contains("leave that out"), "{}", answer.err());
-    hotcell.write(
-        "home/.config/hotcell/config.toml",
-        "isolation = \"a virtual machine\"\n",
-    );
-    let answer = hotcell.run(&["-l", "sh", "-c", "echo 1"]);
-    assert!(
-        answer.err().contains("auto, jail, podman, docker, gvisor"),
-        "{}",
-        answer.err()
-    );
 }
 
 #[test]
@@ -473,35 +408,6 @@ fn a_servers_runs_find_containers_in_which_the_interpreter_waits() {
         run().contains("from=\"the warm pool\"")
     };
     assert!(eventually(PATIENCE, warm));
-}
-
-#[test]
-fn an_image_is_made_of_a_folder_and_its_programs_are_run() {
-    let Some(hotcell) = podman() else { return };
-    // A shell and what it needs.
-    let root = hotcell.make_folder("root");
-    let script = "for file in $(readlink -f /bin/bash) $(ldd /bin/bash | grep -o '/[^ ]*'); do mkdir -p $0/usr$(dirname ${file#/usr}); \
-        cp -L $file $0/usr${file#/usr}; done; for link in bin lib lib64; do ln -s usr/$link $0/$link; done; echo of the image > $0/usr/marker";
-    let made = Command::new("sh").args(["-c", script]).arg(&root).status();
-    assert!(made.unwrap().success());
-    let name = format!("localhost/hotcell-test:{}", std::process::id());
-    let build = |arguments: &[&str]| {
-        let mut command = hotcell.command();
-        Running::start(command.args(["image", "build"]).args(arguments)).finish()
-    };
-    let built = build(&["--root", root.to_str().unwrap(), &name]);
-    assert_eq!(built.out(), format!("{name}\n"), "{}", built.err());
-    let config = format!("isolation = \"podman\"\n[container]\nimage = \"{name}\"\n");
-    hotcell.write("home/.config/hotcell/config.toml", config);
-    let answer = hotcell.run(&["-l", "bash", "-c", "read x < /usr/marker; echo \"$x\""]);
-    assert_eq!(answer.out(), "of the image\n", "{}", answer.err());
-    // Its container may be on its way out.
-    let remove = || Command::new("podman").args(["rmi", &name]).output();
-    assert!(eventually(PATIENCE, || remove().unwrap().status.success()));
-    for wrong in [&["--root", "/proc", "x"][..], &["--privileged"], &["a b"]] {
-        let refused = build(wrong);
-        assert_ne!(refused.code, Some(0), "{}", refused.err());
-    }
 }
 
 #[test]
@@ -535,99 +441,4 @@ fn the_doctor_tests_containers_from_inside() {
     assert_eq!(failed, ["locks", "inotify", "storage limit"], "{report}");
     // The control: the jail shares no inodes.
     assert_eq!(doctor(&["--isolation", "jail"]).json()["isolation"], "full");
-}
-
-/// An image with hotcell in it needs no more than this: the host's /usr below it, and the binary.
-fn in_deployed(hotcell: &Hotcell, options: &[&str]) -> Answer {
-    let images = Command::new("podman")
-        .args(["images", "--format", "{{.Repository}}:{{.Tag}}"])
-        .output();
-    let images = String::from_utf8(images.unwrap().stdout).unwrap();
-    let image = images
-        .lines()
-        .find(|it| it.starts_with("localhost/hotcell-host:"))
-        .expect("podman() has made one");
-    let mut command = Command::new("podman");
-    hotcell.dress(&mut command);
-    command.args(["run", "--rm", "--network=none", "--volume=/usr:/usr:ro"]);
-    command.args(["--ulimit=nofile=1024:1024", "--ulimit=nproc=1000:1000"]);
-    // As hotcell itself does: crun wants cgroups of one kind.
-    if std::path::Path::new("/usr/sbin/runc").exists() {
-        command.arg("--runtime=runc");
-    }
-    command.arg(format!(
-        "--volume={}:/opt/hotcell:ro",
-        hotcell.binary().display()
-    ));
-    command
-        .args(options)
-        .args([image, "/opt/hotcell", "doctor", "--json"]);
-    Running::start(&mut command).finish()
-}
-
-#[test]
-fn with_the_settings_of_deploy_hotcell_has_its_walls_in_a_container() {
-    let Some(hotcell) = podman() else { return };
-    let readme = fs::read_to_string("deploy/README.md").expect("the tests start in the repository");
-    let line = readme
-        .lines()
-        .skip_while(|it| !it.contains("podman run -i"));
-    let line: Vec<&str> = line.take(3).collect();
-    let line = line.join(" ");
-    let options = line.split_whitespace().filter(|it| it.starts_with("--"));
-    let seccomp = fs::canonicalize("deploy/seccomp.json").unwrap();
-    let options: Vec<String> = options
-        .filter(|it| *it != "--rm")
-        .map(|it| it.replace("deploy/seccomp.json", seccomp.to_str().unwrap()))
-        .chain(["--env=HOME=/tmp".to_owned()])
-        .collect();
-    let options: Vec<&str> = options.iter().map(String::as_str).collect();
-    assert!(options.len() >= 8, "{options:?}");
-    let report = in_deployed(&hotcell, &options).json();
-    // What root alone can give, and what an engine under cgroup v1 does not.
-    let expected = json!(["private devices", "private quotas", "control groups"]);
-    assert_eq!(report["lacking"], expected, "{report}");
-    // The control: each of the two is needed.
-    let without = |what: &str| {
-        let options: Vec<&str> = options
-            .iter()
-            .copied()
-            .filter(|it| !it.contains(what))
-            .collect();
-        in_deployed(&hotcell, &options).json()
-    };
-    let masked = without("unmask");
-    let lacking = masked["lacking"].as_array().unwrap();
-    assert!(lacking.contains(&json!("private /proc")), "{masked}");
-    assert_eq!(without("seccomp")["isolation"], "none");
-}
-
-#[test]
-fn a_client_is_given_the_command_that_starts_hotcell_in_a_container() {
-    let Some(hotcell) = everyone().pop() else {
-        return;
-    };
-    let install = |arguments: &[&str]| {
-        let mut command = hotcell.command();
-        let words = [&["install", "cursor"], arguments].concat();
-        Running::start(command.args(words)).finish()
-    };
-    let answer = install(&["--container=podman", "--image", "localhost/own:1"]);
-    assert_eq!(answer.code, Some(0), "{}", answer.err());
-    let file = fs::read_to_string(hotcell.home().join(".cursor/mcp.json")).unwrap();
-    let file: Value = serde_json::from_str(&file).unwrap();
-    let entry = &file["mcpServers"]["hotcell"];
-    assert_eq!(entry["command"], "podman");
-    let words = entry["args"].as_array().unwrap();
-    let place = |word: &str| words.iter().position(|it| it == word).expect(word);
-    for option in [
-        "--cap-drop=ALL",
-        "--security-opt=unmask=ALL",
-        "--interactive",
-        "--rm",
-    ] {
-        assert!(place(option) < place("localhost/own:1"), "{entry}");
-    }
-    assert_eq!(words.last().unwrap(), "serve");
-    assert_ne!(install(&["--container", "--http"]).code, Some(0));
 }

@@ -3,6 +3,7 @@
 //! Each [`Hotcell`] has a copy of the binary, a home and a folder for temporary files
 //! of its own, so that what a run leaves behind can be told from its neighbours'.
 
+pub mod isolation;
 pub mod left;
 pub mod running;
 
@@ -32,6 +33,8 @@ pub struct Hotcell {
     pub uid: u32,
     /// Whether that user has subordinate ids, which needs root to pretend.
     has_ids: bool,
+    /// Whose walls its programs are behind, if not hotcell's own.
+    pub isolation: Option<&'static str>,
     folder: TempDir,
 }
 
@@ -159,6 +162,8 @@ fn callers() -> Vec<Hotcell> {
     match rustix::process::getuid().as_raw() {
         // For the whole suite with subordinate ids, by hand.
         0 if std::env::var_os("HOTCELL_WITH_IDS").is_some() => with_ids().into_iter().collect(),
+        // As are whole suites behind other walls.
+        0 if isolation::chosen().is_some() => vec![Hotcell::new("root", 0)],
         0 => vec![Hotcell::new("root", 0), Hotcell::new("user", unused_uid())],
         own => vec![Hotcell::new("user", own)],
     }
@@ -179,7 +184,11 @@ fn refusal(hotcell: &Hotcell) -> Option<(&'static str, String)> {
 
 impl Hotcell {
     fn new(name: &'static str, uid: u32) -> Self {
-        Self::of(Path::new(env!("CARGO_BIN_EXE_hotcell")), name, uid)
+        let hotcell = Self::of(Path::new(env!("CARGO_BIN_EXE_hotcell")), name, uid);
+        match isolation::chosen() {
+            Some(isolation) => hotcell.within(isolation),
+            None => hotcell,
+        }
     }
 
     fn of(binary: &Path, name: &'static str, uid: u32) -> Self {
@@ -191,6 +200,7 @@ impl Hotcell {
             name,
             uid,
             has_ids: false,
+            isolation: None,
             folder,
         };
         open_to_all(hotcell.folder.path());
@@ -206,13 +216,18 @@ impl Hotcell {
 
     /// `hotcell` with nothing in its environment but `PATH`, `HOME` and `TMPDIR`.
     pub fn command(&self) -> Command {
+        self.other(&self.binary())
+    }
+
+    /// The same with another program.
+    pub fn other(&self, program: &Path) -> Command {
         let mut command = match self.has_ids {
-            false => Command::new(self.binary()),
+            false => Command::new(program),
             true => {
                 let mut command = Command::new("/usr/bin/unshare");
                 command.args(["--mount", "/bin/sh", "-c", WITH_IDS, "sh"]);
                 command.args([self.place("etc/passwd"), self.place("etc/ids")]);
-                command.arg(self.uid.to_string()).arg(self.binary());
+                command.arg(self.uid.to_string()).arg(program);
                 command
             }
         };
@@ -229,7 +244,7 @@ impl Hotcell {
     pub fn dress(&self, command: &mut Command) {
         command
             .env_clear()
-            .env("PATH", PATH)
+            .env("PATH", self.path())
             .env("HOME", self.home())
             .env("TMPDIR", self.temporary())
             .current_dir(self.home())
@@ -301,7 +316,9 @@ impl Hotcell {
         if let Some(folder) = Path::new(path).parent() {
             self.make_folder(folder);
         }
-        fs::write(&file, text).expect("a file");
+        let walls = self.isolation.filter(|_| path == isolation::CONFIG);
+        let walls = walls.map_or(String::new(), |it| format!("isolation = \"{it}\"\n"));
+        fs::write(&file, [walls.as_bytes(), text.as_ref()].concat()).expect("a file");
         self.give(&file);
         file
     }

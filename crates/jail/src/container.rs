@@ -27,7 +27,7 @@ use crate::codec::{self, fields};
 use crate::host::is_host_root;
 use crate::policy::{Link, Policy, Zygote};
 use crate::slots::{COUNT, UidBlock};
-use crate::spawner::root;
+use crate::spawner::{masks, root};
 use crate::wire;
 
 /// Where a container has this binary, and the name that it is started under.
@@ -45,6 +45,11 @@ pub fn lay_root(root: &Path, links: &[Link]) -> io::Result<()> {
 /// The folders of the host that every cell sees, read-only at their own paths.
 pub fn host_folders() -> Vec<&'static Path> {
     root::system().chain(root::settings()).collect()
+}
+
+/// What of /proc tells of the host or of other tenants. A container's is its engine's to cover.
+pub fn hidden_in_proc() -> Vec<PathBuf> {
+    masks::hidden().collect()
 }
 
 /// What the init of a container is told.

@@ -3,6 +3,9 @@
 //! No file descriptor passes into such a sandbox but at its start. So a process of ours prepares it on the host: it makes the bundle and the
 //! workspace in memory, in a mount namespace of its own, sends the workspace to the server as the init of a cell would, and becomes `runsc`. Our
 //! init inside has the status socket, and says the rest over it. Everything is gone when `runsc` is.
+//!
+//! A loopback listener cannot come from inside either. It is made here too, in a network namespace with nothing else in it, whose sockets the
+//! sandbox is then given in place of those of its own kernel.
 
 mod launcher;
 
@@ -19,6 +22,7 @@ pub(crate) use self::launcher::main;
 use crate::cell::{Cell, Sent};
 use crate::codec::{self, fields};
 use crate::container::ContainerSpec;
+use crate::policy::Link;
 use crate::wire;
 
 /// What the process is called that prepares a sandbox and becomes `runsc`.
@@ -47,8 +51,11 @@ pub struct Sandbox {
     /// The OCI configuration of the bundle, as JSON.
     pub config: String,
     pub spec: ContainerSpec,
-    /// Who owns the workspace, if that is not us.
+    pub links: Vec<Link>,
+    /// Who owns the workspace, for a server of root's. Else all of it happens in a user namespace of our own.
     pub uid: Option<u32>,
+    /// The port of its loopback at which the server listens: its sockets are then those of a network namespace of its own on the host.
+    pub listen: Option<u16>,
 }
 
 fields!(Sandbox {
@@ -56,7 +63,9 @@ fields!(Sandbox {
     folder,
     config,
     spec,
-    uid
+    links,
+    uid,
+    listen
 });
 
 impl Sandbox {
@@ -89,7 +98,7 @@ impl Sandbox {
             lent: None,
             pidfd: Some(pidfd),
             folders: None,
-            listener: Sent::None,
+            listener: Sent::expected(self.listen.is_some()),
             terminal: Sent::None,
             uid: self.uid,
             is_empty: false,

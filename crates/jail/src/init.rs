@@ -7,14 +7,15 @@
 //!
 //! [`WorkerWalls`]: crate::spec::WorkerWalls
 
-mod caps;
+pub(crate) mod caps;
 pub(crate) mod ids;
 mod image;
 mod landlock;
 mod limits;
-mod listener;
+pub(crate) mod listener;
 mod mounts;
 mod reaper;
+mod relay;
 pub mod seccomp;
 mod terminal;
 mod worker;
@@ -32,6 +33,7 @@ pub(crate) use self::image::Image;
 pub(crate) use self::limits::bound_cpu;
 pub use self::limits::{are_in_reach, processors};
 use self::reaper::Reaper;
+use self::relay::Relay;
 use self::worker::Worker;
 use crate::codec;
 use crate::error::{ENGINE_STEP, Failed, step};
@@ -324,8 +326,17 @@ pub(crate) fn live(inside: Inside<'_>) -> Result<(), Failed> {
             limits::pin(&processors(policy.limits.cpus, filters.has_cgroups)?)
         })?;
     }
+    let relays = match outer {
+        Outer::Cell | Outer::Container => Vec::new(),
+        Outer::Guest => step("making the program's pipes", || {
+            stdio[1..].iter().map(Relay::make).collect()
+        })?,
+    };
+    let (relays, ends): (Vec<Relay>, Vec<OwnedFd>) = relays.into_iter().unzip();
     step("taking the standard streams", || {
         for (number, stream) in (0..).zip(stdio) {
+            let of_relay = usize::try_from(number - 1).ok().and_then(|it| ends.get(it));
+            let stream = of_relay.unwrap_or(stream);
             let at_terminal = terminal.as_ref().zip(policy.terminal.as_ref());
             let at_terminal = at_terminal.filter(|(_, it)| number < 2 || it.has_stderr);
             let stream = at_terminal.map_or(stream, |(pair, _)| &pair.theirs);
@@ -333,11 +344,12 @@ pub(crate) fn live(inside: Inside<'_>) -> Result<(), Failed> {
         }
         terminal.as_ref().map_or(Ok(()), terminal::lead)
     })?;
-    drop(terminal);
+    drop((terminal, ends));
     // The standard streams, the status socket, and what tells of the spawner's end.
     let mut keep = vec![0, 1, 2, status.as_raw_fd()];
     keep.extend(lifeline.map(|pipe| pipe.as_raw_fd()));
     keep.extend(engine.map(|file| file.as_raw_fd()));
+    keep.extend(relays.iter().flat_map(Relay::numbers));
     if let Begin::Prestart(runtime) = begin {
         keep.push(runtime.library.as_raw_fd());
     }
@@ -381,8 +393,9 @@ pub(crate) fn live(inside: Inside<'_>) -> Result<(), Failed> {
             step("filtering init's system calls", || {
                 seccomp::install(&filters.init)
             })?;
-            let reaper = Reaper {
+            let mut reaper = Reaper {
                 program: pid,
+                relays,
                 status: status.as_fd(),
                 spawner: lifeline,
                 signals: signals.as_fd(),

@@ -30,6 +30,7 @@ use self::network::Network;
 pub use self::owner::OwnerMapper;
 use self::root::Machine;
 pub use self::root::{Granted, Root};
+pub(crate) use self::setup_child::open_loopback;
 use crate::codec;
 use crate::error::{Failed, step};
 use crate::init::{self, CellFds, Image, NewCell};

@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
 
-use jail::container::{FOLDER, PROGRAM};
+use jail::container::{FOLDER, PROGRAM, hidden_in_proc};
 use jail::{Access, Limits, View};
 use rustix::process::{Resource, getgid, getrlimit, getuid};
 
@@ -29,6 +29,12 @@ impl EngineKind {
             Self::Podman => "podman",
             Self::Docker => "docker",
         }
+    }
+
+    /// The one that is used where none is named, if there is one.
+    pub fn first() -> Option<Self> {
+        let kinds = [Self::Podman, Self::Docker];
+        kinds.into_iter().find(|kind| kind.is_there())
     }
 
     /// Whether its command is on the PATH.
@@ -164,6 +170,10 @@ impl ContainerEngine {
         if self.kind == EngineKind::Podman {
             word("--read-only-tmpfs=false".to_owned());
             word("--http-proxy=false".to_owned());
+            // Docker knows no such option, and masks what it does.
+            let hidden = hidden_in_proc();
+            let hidden: Vec<_> = hidden.iter().map(|it| it.to_string_lossy()).collect();
+            word(format!("--security-opt=mask={}", hidden.join(":")));
         }
         if let Some(runtime) = &self.runtime {
             word(format!("--runtime={runtime}"));

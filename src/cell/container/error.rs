@@ -7,6 +7,9 @@ pub enum ContainerError {
     #[error("`{engine}` was not found on the PATH")]
     NotFound { engine: &'static str },
 
+    #[error("no container engine was found: neither `podman` nor `docker` is on the PATH")]
+    NoEngine,
+
     #[error("{engine} could not start a container: {said}")]
     Refused { engine: &'static str, said: String },
 
@@ -41,6 +44,7 @@ impl ContainerError {
                 "Install it (`apt-get install {}`), or leave out `isolation`: hotcell's own sandbox needs no engine.",
                 if *engine == "docker" { "docker.io" } else { engine }
             ),
+            Self::NoEngine => "Install one (`apt-get install podman`), or leave out `isolation`: hotcell's own sandbox needs no engine.".to_owned(),
             Self::Refused { engine, said } | Self::Image { engine, said, .. } => {
                 return by_message(engine, said);
             }

@@ -1,32 +1,29 @@
 //! Sandboxes of a real gVisor: `runsc` on the PATH, or where `HOTCELL_RUNSC` says.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
 use super::PATIENCE;
 use crate::mcp::client::Client;
-use crate::support::{Answer, Hotcell, PATH, Running, eventually, everyone, skip};
+use crate::support::{Answer, Hotcell, Running, eventually, everyone, isolation, skip};
 
-/// Root, and the PATH that has `runsc`. `scripts/test` builds one.
-fn gvisor() -> Option<(Hotcell, String)> {
-    let named = std::env::var("HOTCELL_RUNSC").ok();
-    let folder = named.as_deref().and_then(|it| Path::new(it).parent());
-    let path = folder.map_or(PATH.to_owned(), |it| format!("{}:{PATH}", it.display()));
-    let is_there = path
-        .split(':')
-        .any(|it| Path::new(it).join("runsc").exists());
-    let Some(hotcell) = everyone().into_iter().find(|it| it.uid == 0) else {
-        println!("SKIP gVisor is for a server of root's");
-        return None;
-    };
-    if !is_there {
-        skip("there is no `runsc` on the PATH or in HOTCELL_RUNSC");
-        return None;
+/// Whoever has a cell of gVisor, if there is `runsc`.
+fn everybody() -> Vec<Hotcell> {
+    match isolation::runsc() {
+        Some(_) => everyone(),
+        None => {
+            skip("there is no `runsc` on the PATH or in HOTCELL_RUNSC");
+            Vec::new()
+        }
     }
-    Some((hotcell, path))
+}
+
+/// Root alone.
+pub fn gvisor() -> Option<(Hotcell, String)> {
+    let hotcell = everybody().into_iter().find(|it| it.uid == 0)?;
+    Some((hotcell, isolation::path()))
 }
 
 fn command(hotcell: &Hotcell, path: &str, words: &[&str]) -> Command {
@@ -40,43 +37,65 @@ fn run(hotcell: &Hotcell, path: &str, arguments: &[&str]) -> Answer {
     Running::start(&mut command(hotcell, path, &words)).finish()
 }
 
-/// The sandboxes whose `runsc` is a child of this process.
-fn sandboxes_of(pid: u32) -> usize {
-    let is_one = |entry: &fs::DirEntry| {
-        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        let name = fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
-        let parent = stat
-            .rsplit_once(") ")
-            .and_then(|(_, rest)| rest.split(' ').nth(1)?.parse().ok());
-        parent == Some(pid) && name.contains("--bundle=")
-    };
-    fs::read_dir("/proc")
-        .unwrap()
-        .flatten()
-        .filter(is_one)
-        .count()
+/// The parent of a process that lives, when it was started, and its words.
+fn facts(pid: u32) -> Option<(u32, String, String)> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(") ")?;
+    let field = |number: usize| rest.split(' ').nth(number - 3);
+    let words = fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
+    if field(3) == Some("Z") {
+        return None;
+    }
+    Some((field(4)?.parse().ok()?, field(22)?.to_owned(), words))
 }
 
-/// The kernels that serve sandboxes whose state is in memory, of whomever.
-fn kernels() -> Vec<String> {
-    let line = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("cmdline")).ok();
-    let lines = fs::read_dir("/proc").unwrap().flatten().filter_map(line);
-    lines
-        .filter(|it| it.starts_with("runsc-sandbox") && it.contains("--root=/mnt/state"))
-        .collect()
+/// All processes below this one, each by its number and when it was started.
+fn below(pid: u32) -> Vec<(u32, String)> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let numbers = entries.filter_map(|it| it.file_name().to_str()?.parse().ok());
+    let all: Vec<(u32, u32, String)> = numbers
+        .filter_map(|it| facts(it).map(|(parent, start, _)| (it, parent, start)))
+        .collect();
+    let mut found = Vec::new();
+    let mut parents = vec![pid];
+    while let Some(parent) = parents.pop() {
+        for (child, _, start) in all.iter().filter(|it| it.1 == parent) {
+            parents.push(*child);
+            found.push((*child, start.clone()));
+        }
+    }
+    found
+}
+
+/// Whether a process among these is the kernel of a sandbox.
+fn has_kernel(processes: &[(u32, String)]) -> bool {
+    let is_one = |(pid, _): &(u32, String)| {
+        facts(*pid).is_some_and(|(_, _, words)| words.starts_with("runsc-sandbox"))
+    };
+    processes.iter().any(is_one)
+}
+
+/// Those of these processes that live.
+fn alive(processes: &[(u32, String)]) -> Vec<u32> {
+    let lives = |(pid, start): &&(u32, String)| facts(*pid).is_some_and(|it| it.1 == *start);
+    processes.iter().filter(lives).map(|it| it.0).collect()
 }
 
 #[test]
 fn a_program_runs_on_a_kernel_of_its_own() {
-    let Some((hotcell, path)) = gvisor() else {
-        return;
-    };
+    for hotcell in everybody() {
+        runs_on_its_own_kernel(&hotcell, &isolation::path());
+    }
+}
+
+/// For root and for an ordinary user, who has one id and no right to make anything.
+fn runs_on_its_own_kernel(hotcell: &Hotcell, path: &str) {
     let code = "import os, socket, sys\nprint(os.uname().release.endswith('gvisor'), sys.stdin.read(), os.getuid() != 0)\n\
         def tried(work):\n    try: work(); print('done')\n    except OSError: print('refused')\n\
         tried(lambda: open('/usr/bin/new', 'w'))\ntried(lambda: open('/etc/new', 'w'))\n\
         tried(lambda: socket.create_connection(('192.0.2.1', 80), 2))\n\
         tried(lambda: open('/root/.bashrc'))\ntried(lambda: open('new', 'w'))\nsys.exit(3)";
-    let result = run(&hotcell, &path, &["--json", "-l", "python", "-c", code]).json();
+    let result = run(hotcell, path, &["--json", "-l", "python", "-c", code]).json();
     assert_eq!(
         result["stdout"], "True  True\nrefused\nrefused\nrefused\nrefused\ndone\n",
         "{result}"
@@ -85,7 +104,7 @@ fn a_program_runs_on_a_kernel_of_its_own() {
     assert_eq!(result["isolation"]["provider"], "gvisor");
     // The control: the jail shares the host's kernel, and refuses who requires another.
     let required = ["--require", "kernel", "-l", "python", "-c", "print(1)"];
-    assert_eq!(run(&hotcell, &path, &required).out(), "1\n");
+    assert_eq!(run(hotcell, path, &required).out(), "1\n");
     let refused = hotcell.run(&required);
     assert_eq!(
         (refused.out(), refused.code == Some(0)),
@@ -139,17 +158,31 @@ fn what_it_cannot_do_is_said_and_nothing_runs() {
     let Some((hotcell, path)) = gvisor() else {
         return;
     };
-    let granted = ["--network", "a.example", "-l", "sh", "-c", "echo 1"];
-    let answer = run(&hotcell, &path, &granted);
+    let folder = hotcell.make_folder("home/data");
+    let mount = format!("{}:/data", folder.display());
+    let write = ["-l", "sh", "-c", "touch /data/a; echo 1"];
+    let answer = run(
+        &hotcell,
+        &path,
+        &[&["--mount", &mount], &write[..]].concat(),
+    );
     assert_eq!(
         (answer.out(), answer.code == Some(0)),
         (String::new(), false)
     );
     assert!(
-        answer.err().contains("cannot reach a network"),
+        answer.err().contains("cannot write to folders"),
         "{}",
         answer.err()
     );
+    // An ordinary user's files are its own there too.
+    for user in everybody().into_iter().filter(|it| it.uid != 0) {
+        let folder = user.make_folder("home/data");
+        let mount = format!("{}:/data", folder.display());
+        let answer = run(&user, &path, &[&["--mount", &mount], &write[..]].concat());
+        assert_eq!(answer.out(), "1\n", "{}", answer.err());
+        assert!(folder.join("a").exists());
+    }
     let answer = run(&hotcell, "/nowhere", &["-l", "lua", "-c", "print(1)"]);
     assert!(
         answer.err().contains("`runsc` was not found"),
@@ -159,12 +192,40 @@ fn what_it_cannot_do_is_said_and_nothing_runs() {
 }
 
 #[test]
+fn a_granted_network_is_reached_by_the_proxy_alone() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let code = format!(
+        "import socket, urllib.request\n\
+        try: socket.create_connection(('127.0.0.1', {port}), 2); print('reached')\n\
+        except OSError: print('refused')\n\
+        print([line.split(':')[0].strip() for line in open('/proc/net/dev')][2:])\n\
+        urllib.request.urlopen('http://other.example/')"
+    );
+    for hotcell in everybody() {
+        let granted = ["--network", "granted.example", "-l", "python", "-c", &code];
+        let arguments = [&["--json"], &granted[..]].concat();
+        let result = run(&hotcell, &isolation::path(), &arguments).json();
+        let name = hotcell.name;
+        assert_eq!(result["stdout"], "refused\n['lo']\n", "{name}: {result}");
+        assert_eq!(result["isolation"]["provider"], "gvisor");
+        let denied = &result["network"]["denied"][0]["host"];
+        assert_eq!(denied, "other.example:80", "{name}: {result}");
+    }
+    // The control: out here somebody listens.
+    std::net::TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+}
+
+#[test]
 fn a_server_keeps_sandboxes_ready_and_leaves_none() {
-    let Some((hotcell, path)) = gvisor() else {
-        return;
-    };
+    for hotcell in everybody() {
+        keeps_ready_and_leaves_none(&hotcell, &isolation::path());
+    }
+}
+
+fn keeps_ready_and_leaves_none(hotcell: &Hotcell, path: &str) {
     let log = hotcell.place("home/log");
-    let mut serve = command(&hotcell, &path, &["serve", "--isolation", "gvisor"]);
+    let mut serve = command(hotcell, path, &["serve", "--isolation", "gvisor"]);
     serve
         .env("HOTCELL_LOG", "debug")
         .stderr(fs::File::create(&log).unwrap());
@@ -175,7 +236,7 @@ fn a_server_keeps_sandboxes_ready_and_leaves_none() {
     let warm = || {
         let facts = call(json!({ "code": "print(1)", "language": "python" }));
         assert_eq!(facts["stdout"], "1\n", "{facts}");
-        assert!(eventually(PATIENCE, || sandboxes_of(pid) > 0));
+        assert!(eventually(PATIENCE, || has_kernel(&below(pid))));
         fs::read_to_string(&log)
             .unwrap()
             .contains("from=\"the warm pool\"")
@@ -195,8 +256,9 @@ fn a_server_keeps_sandboxes_ready_and_leaves_none() {
             .is_some_and(|it| it.contains("only the files")),
         "{forked}"
     );
-    assert_ne!(kernels().len(), 0, "the control: they are found");
+    let all = below(pid);
+    assert!(has_kernel(&all), "the control: they are found");
     client.child.kill().expect("SIGKILL");
-    let gone = eventually(PATIENCE, || kernels().is_empty());
-    assert!(gone, "{:?}", kernels());
+    let gone = eventually(PATIENCE, || alive(&all).is_empty());
+    assert!(gone, "{:?}", alive(&all));
 }

@@ -15,7 +15,7 @@ use rustix::net::{
 use super::{ContainerSpec, FOLDER, PROGRAM, SOCKET};
 use crate::codec;
 use crate::error::{ENGINE_STEP, Failed, step};
-use crate::init::{Begin, Filters, Inside, Outer, live, report_failure, runs_engine};
+use crate::init::{Begin, Filters, Inside, Outer, caps, ids, live, report_failure, runs_engine};
 use crate::policy::Policy;
 use crate::prestart::Runtime;
 use crate::spec::{Missing, Wall};
@@ -38,11 +38,29 @@ pub fn main_of_guest() -> ! {
     let Ok(status) = sys::take_descriptor(gvisor::STATUS) else {
         sys::exit_now(1)
     };
-    let lived = receive_in_guest(&status).and_then(|told| enter_as(&status, told, Outer::Guest));
+    let lived = receive_in_guest(&status).and_then(|told| {
+        step("becoming nobody", become_nobody_in_guest)?;
+        enter_as(&status, told, Outer::Guest)
+    });
     match lived {
         Ok(()) => sys::exit_now(1),
         Err(failed) => report_failure(status.as_fd(), failed),
     }
+}
+
+/// Where the server is an ordinary user's, its one id is the guest's root. The program is to be nobody there too, as anywhere: in a user
+/// namespace of the guest's kernel. To map root into one takes a capability, the only one that this process has.
+fn become_nobody_in_guest() -> io::Result<()> {
+    if !rustix::process::getuid().is_root() {
+        return Ok(());
+    }
+    sys::unshare(libc::CLONE_NEWUSER)?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let proc = rustix::fs::open("/proc", flags, Mode::empty())?;
+    ids::map(proc.as_fd(), "self", [65534, 0, 0], 1)?;
+    ids::become_nobody()?;
+    // SECURITY: the namespace brought capabilities along. None of them is needed from here on.
+    caps::drop_all()
 }
 
 fn receive_in_guest(status: &OwnedFd) -> Result<Told, Failed> {

@@ -14,14 +14,14 @@ use super::{LIBRARY, ROOT, SHOWN, SPEC, STATUS, Sandbox, WORKSPACE, part};
 use crate::codec;
 use crate::container::lay_root;
 use crate::error::{Failed, step};
-use crate::init::{c_strings, report_failure};
+use crate::init::{c_strings, ids, listener, report_failure};
+use crate::spawner::open_loopback;
 use crate::spec::{Missing, Status, Wall};
 use crate::{sys, wire};
 
-/// What `runsc` is told besides: nothing of the host's network, no cgroups (they are not ours to make), FIFOs of the workspace for sessions.
-const OPTIONS: [&str; 5] = [
+/// What `runsc` is told besides: no cgroups (they are not ours to make), FIFOs of the workspace for sessions.
+const OPTIONS: [&str; 4] = [
     "--ignore-cgroups",
-    "--network=none",
     "--host-fifo=open",
     "--host-uds=none",
     "--overlay2=none",
@@ -40,11 +40,14 @@ pub fn main() -> ! {
 
 fn launch(status: &OwnedFd) -> Result<std::convert::Infallible, Failed> {
     let (sandbox, stdio, library) = step("reading the spec", || receive(status))?;
-    step("entering a mount namespace", || {
-        sys::unshare(libc::CLONE_NEWNS)?;
-        let flags = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-        Ok(mount_change("/", flags)?)
-    })?;
+    step("entering namespaces", || enter(&sandbox))?;
+    let listener = match sandbox.listen {
+        Some(port) => Some(step("opening the loopback listener", || {
+            open_loopback()?;
+            listener::open(port, &[])
+        })?),
+        None => None,
+    };
     step("making the bundle", || make(&sandbox, library.as_ref()))?;
     let workspace = step("opening the workspace", || {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -55,8 +58,11 @@ fn launch(status: &OwnedFd) -> Result<std::convert::Infallible, Failed> {
         let missing = [Wall::NestedNamespaces, Wall::Cgroups];
         let missing = missing.map(|wall| Missing { wall, errno: 0 }).into();
         let message = codec::to_bytes(&Status::Ready { missing });
-        wire::send(status.as_fd(), &message, &[workspace.as_fd()])
+        let sent = listener.iter().chain([&workspace]);
+        let sent: Vec<_> = sent.map(AsFd::as_fd).collect();
+        wire::send(status.as_fd(), &message, &sent)
     })?;
+    drop((listener, workspace));
     step("starting runsc", || {
         for (number, stream) in (0..).zip(stdio) {
             sys::dup_as(stream.as_fd(), number)?;
@@ -69,6 +75,12 @@ fn launch(status: &OwnedFd) -> Result<std::convert::Infallible, Failed> {
             format!("--root={folder}/state"),
         ];
         words.extend(OPTIONS.map(str::to_owned));
+        // SECURITY: the "host" is a namespace with nothing but a loopback, which this process is in by now.
+        let network = match sandbox.listen {
+            Some(_) => "host",
+            None => "none",
+        };
+        words.push(format!("--network={network}"));
         words.extend([
             "run".to_owned(),
             format!("--bundle={folder}"),
@@ -94,6 +106,25 @@ fn receive(status: &OwnedFd) -> io::Result<(Sandbox, [OwnedFd; 3], Option<OwnedF
     Ok((sandbox, stdio, fds.next()))
 }
 
+/// Mounts, and what else is to be its own.
+fn enter(sandbox: &Sandbox) -> io::Result<()> {
+    let (uid, gid) = (rustix::process::getuid(), rustix::process::getgid());
+    let network = sandbox.listen.map_or(0, |_| libc::CLONE_NEWNET);
+    let user = match sandbox.uid {
+        Some(_) => 0,
+        None => libc::CLONE_NEWUSER,
+    };
+    sys::unshare(libc::CLONE_NEWNS | network | user)?;
+    if sandbox.uid.is_none() {
+        // What `runsc` may do as this root it may do to what is our user's, and to nothing else.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let proc = rustix::fs::open("/proc", flags, Mode::empty())?;
+        ids::map(proc.as_fd(), "self", [0, uid.as_raw(), gid.as_raw()], 1)?;
+    }
+    let flags = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    Ok(mount_change("/", flags)?)
+}
+
 /// The bundle, all of it in memory.
 fn make(sandbox: &Sandbox, library: Option<&OwnedFd>) -> io::Result<()> {
     let Sandbox {
@@ -101,6 +132,7 @@ fn make(sandbox: &Sandbox, library: Option<&OwnedFd>) -> io::Result<()> {
         config,
         spec,
         uid,
+        links,
         ..
     } = sandbox;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
@@ -108,7 +140,7 @@ fn make(sandbox: &Sandbox, library: Option<&OwnedFd>) -> io::Result<()> {
     mount("none", folder, "tmpfs", flags, Some(c"size=64m,mode=0755"))?;
     let root = part(folder, ROOT);
     fs::create_dir(&root)?;
-    lay_root(&root, &[])?;
+    lay_root(&root, links)?;
     fs::write(root.join("run/hotcell-guest"), "")?;
     let shown = part(folder, SHOWN);
     fs::create_dir(&shown)?;

@@ -10,6 +10,7 @@ use std::os::fd::BorrowedFd;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{CWD, Mode, OFlags};
 
+use super::relay::Relay;
 use crate::codec;
 use crate::spec::{Exit, Status};
 use crate::sys;
@@ -22,17 +23,20 @@ pub struct Reaper<'a> {
     pub status: BorrowedFd<'a>,
     /// The pipe whose end is the spawner's, if there is one.
     pub spawner: Option<BorrowedFd<'a>>,
+    /// What it copies meanwhile, if the program does not print to the server itself.
+    pub relays: Vec<Relay>,
     /// Readable when a child has ended.
     pub signals: BorrowedFd<'a>,
     pub has_cgroups: bool,
 }
 
 impl Reaper<'_> {
-    pub fn run(&self) -> io::Result<Infallible> {
+    pub fn run(&mut self) -> io::Result<Infallible> {
         // Once: its number may be another's later.
         let mut program = Some(self.program);
         loop {
-            let mut fds = [
+            let relayed: Vec<_> = self.relays.iter().map(Relay::from).collect();
+            let mut fds = vec![
                 PollFd::new(&self.signals, PollFlags::IN),
                 PollFd::new(&self.status, PollFlags::RDHUP),
                 // Without one, the server's once more.
@@ -41,14 +45,19 @@ impl Reaper<'_> {
                     PollFlags::RDHUP,
                 ),
             ];
+            fds.extend(relayed.iter().map(|it| PollFd::new(it, PollFlags::IN)));
             match poll(&mut fds, None) {
                 Err(rustix::io::Errno::INTR) => continue,
                 other => other?,
             };
             let gone = PollFlags::RDHUP | PollFlags::HUP;
-            if fds[1..].iter().any(|fd| fd.revents().intersects(gone)) {
+            if fds[1..3].iter().any(|fd| fd.revents().intersects(gone)) {
                 sys::exit_now(0);
             }
+            let ready: Vec<bool> = fds[3..].iter().map(|fd| !fd.revents().is_empty()).collect();
+            let mut ready = ready.into_iter();
+            self.relays
+                .retain(|relay| !ready.next().unwrap_or(false) || relay.copy());
             drain(self.signals);
             self.reap(&mut program)?;
         }
@@ -73,6 +82,8 @@ impl Reaper<'_> {
 
     /// Tells how the program ended. The server ends the cell, unless copies that the program made of itself are to go on.
     fn report(&self, ended: &sys::Ended) -> io::Result<()> {
+        // Before the message: whoever gets it may take what is in the server's pipes for all that was printed.
+        self.relays.iter().for_each(Relay::drain);
         let exit = Exit {
             status: ended.status,
             cpu_micros: ended.cpu_micros,

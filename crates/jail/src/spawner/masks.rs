@@ -54,6 +54,11 @@ const HIDDEN: [&str; 46] = [
     "zoneinfo",
 ];
 
+/// The paths of what is covered without being replaced.
+pub fn hidden() -> impl Iterator<Item = PathBuf> {
+    HIDDEN.iter().map(|name| Path::new("/proc").join(name))
+}
+
 /// What shows a cell its own limits instead of the host.
 pub const REPLACED: [&str; 6] = ["cpuinfo", "loadavg", "meminfo", "stat", "uptime", "version"];
 
