@@ -2,9 +2,11 @@
 
 mod choice;
 mod deploy;
+mod engines;
 mod gvisor;
 mod image;
 mod lifetime;
+mod suites;
 
 use std::fs;
 use std::net::TcpListener;

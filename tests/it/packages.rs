@@ -5,7 +5,7 @@
 
 mod ahead;
 mod go;
-mod hostile;
+pub mod hostile;
 mod kept;
 mod lent;
 mod npm;
@@ -83,7 +83,8 @@ pub fn command(hotcell: &Hotcell, registry: &Registry, installer: Option<&Path>)
         .env("HOTCELL_GO_PROXY", registry.go())
         .env("HOTCELL_CRATES_INDEX", registry.crates());
     if let Some(folder) = installer {
-        command.env("PATH", format!("{}/bin:{PATH}", folder.display()));
+        let path = format!("{}/bin:{}", folder.display(), hotcell.path());
+        command.env("PATH", path);
     }
     command
 }
@@ -115,42 +116,46 @@ fn what_a_program_imports_is_installed_once_and_then_nobody_is_asked() {
         return;
     }
     for hotcell in everyone() {
-        let registry = Registry::start();
-        registry.add("tinything", "1.0", OLD, &tiny("1.0"));
-        let first = json(&hotcell, &registry, &["-c", PROGRAM]);
-        assert_eq!(first["stdout"], "1.0\n", "{}: {first}", hotcell.name);
-        assert_eq!(first["packages"]["cached"], false, "{first}");
-        assert_eq!(
-            first["packages"]["installed"],
-            serde_json::json!(["tinything==1.0"])
-        );
-        assert!(
-            first["notes"][0]
-                .as_str()
-                .is_some_and(|it| it.starts_with("installed tinything 1.0")),
-            "{first}"
-        );
-
-        let asked = registry.asked();
-        assert!(asked > 0);
-        for offline in [&[][..], &["--offline"]] {
-            let again = json(&hotcell, &registry, &[offline, &["-c", PROGRAM]].concat());
-            assert_eq!(
-                (&again["stdout"], &again["packages"]["cached"]),
-                (&first["stdout"], &true.into()),
-                "{again}"
-            );
-        }
-        assert_eq!(registry.asked(), asked, "a second run asked the registry");
-
-        // A program that needs nothing asks nobody either.
-        let plain = json(&hotcell, &registry, &["-c", "import json, os; print(1)"]);
-        assert_eq!(
-            (&plain["stdout"], plain.get("packages")),
-            (&"1\n".into(), None)
-        );
-        assert_eq!(registry.asked(), asked);
+        installs_once(&hotcell);
     }
+}
+
+pub fn installs_once(hotcell: &Hotcell) {
+    let registry = Registry::start();
+    registry.add("tinything", "1.0", OLD, &tiny("1.0"));
+    let first = json(hotcell, &registry, &["-c", PROGRAM]);
+    assert_eq!(first["stdout"], "1.0\n", "{}: {first}", hotcell.name);
+    assert_eq!(first["packages"]["cached"], false, "{first}");
+    assert_eq!(
+        first["packages"]["installed"],
+        serde_json::json!(["tinything==1.0"])
+    );
+    assert!(
+        first["notes"][0]
+            .as_str()
+            .is_some_and(|it| it.starts_with("installed tinything 1.0")),
+        "{first}"
+    );
+
+    let asked = registry.asked();
+    assert!(asked > 0);
+    for offline in [&[][..], &["--offline"]] {
+        let again = json(hotcell, &registry, &[offline, &["-c", PROGRAM]].concat());
+        assert_eq!(
+            (&again["stdout"], &again["packages"]["cached"]),
+            (&first["stdout"], &true.into()),
+            "{again}"
+        );
+    }
+    assert_eq!(registry.asked(), asked, "a second run asked the registry");
+
+    // A program that needs nothing asks nobody either.
+    let plain = json(hotcell, &registry, &["-c", "import json, os; print(1)"]);
+    assert_eq!(
+        (&plain["stdout"], plain.get("packages")),
+        (&"1\n".into(), None)
+    );
+    assert_eq!(registry.asked(), asked);
 }
 
 #[test]

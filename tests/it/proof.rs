@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::raw::{self, Stdio};
-use crate::support;
+use crate::support::isolation;
 use cases::{Case, Language, languages};
 use table::Line;
 
@@ -40,9 +40,20 @@ const HARD: [&str; 9] = [
 
 #[test]
 fn every_language_of_this_machine_passes_its_cases() {
+    let set = |name| std::env::var_os(name).is_some_and(|value| value == "1");
+    let least = match (set("HOTCELL_ALL_LANGUAGES"), set("HOTCELL_NO_SKIP")) {
+        (true, _) => 65,
+        (false, true) => 30,
+        (false, false) => 1,
+    };
+    languages_pass(isolation::chosen(), |_| true, least);
+}
+
+/// All of these that are here pass theirs, `least` of them at least.
+pub fn languages_pass(walls: Option<&'static str>, is_asked: impl Fn(&str) -> bool, least: usize) {
     let all = languages();
     let cache = tempfile::tempdir().expect("a folder");
-    let mut client = open(cache.path());
+    let mut client = open(cache.path(), walls);
     let listed = client.request("resources/read", json!({ "uri": "hotcell://languages" }));
     let text = listed["result"]["contents"][0]["text"].as_str();
     let rows: Vec<Value> = serde_json::from_str(text.expect("a list")).expect("JSON");
@@ -54,13 +65,14 @@ fn every_language_of_this_machine_passes_its_cases() {
     let here: Vec<&Language> = all
         .iter()
         .filter(|language| row(&language.id).is_some_and(|row| row["available"] == true))
+        .filter(|language| is_asked(&language.id))
         .collect();
 
     let (next, lines) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                let mut client = open(cache.path());
+                let mut client = open(cache.path(), walls);
                 while let Some(language) = here.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let line = check(&mut client, language, row(&language.id).expect("a row"));
                     println!("{line}");
@@ -76,12 +88,6 @@ fn every_language_of_this_machine_passes_its_cases() {
     }
     let wrong: Vec<&String> = lines.iter().flat_map(|line| &line.wrong).collect();
     assert!(wrong.is_empty(), "{} are wrong: {wrong:#?}", wrong.len());
-    let set = |name| std::env::var_os(name).is_some_and(|value| value == "1");
-    let least = match (set("HOTCELL_ALL_LANGUAGES"), set("HOTCELL_NO_SKIP")) {
-        (true, _) => 65,
-        (false, true) => 30,
-        (false, false) => 1,
-    };
     assert!(
         lines.len() >= least,
         "only {} languages are here",
@@ -90,10 +96,10 @@ fn every_language_of_this_machine_passes_its_cases() {
 }
 
 /// A server with an empty cache of its own and the tool chains of this machine.
-fn open(cache: &Path) -> Stdio {
-    let mut client = Stdio::start_as(&[], |command, _| {
+fn open(cache: &Path, walls: Option<&'static str>) -> Stdio {
+    let mut client = Stdio::start_as(&isolation::arguments(walls), |command, _| {
         let path = std::env::var("HOTCELL_LANGUAGES_PATH").unwrap_or_default();
-        let path = format!("{}:{path}", support::PATH);
+        let path = format!("{}:{path}", isolation::path());
         command.env("PATH", path.trim_end_matches(':'));
         command.env("XDG_CACHE_HOME", cache);
         if let Some(data) = std::env::var_os("HOTCELL_TEST_DATA") {

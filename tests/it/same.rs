@@ -19,6 +19,9 @@ use program::Program;
 
 use crate::support::{Hotcell, everyone, has, skip};
 
+/// Programs that do not say the same behind other walls, with the reason.
+const DIFFERENT: [(&str, &str, &str); 0] = [];
+
 /// Of all programs that are compared.
 const EXTENSIONS: [&str; 8] = ["py", "js", "mjs", "cjs", "sh", "pl", "rb", "php"];
 
@@ -101,6 +104,23 @@ fn compare_with(folder: &str, at_least: usize, options: &[&str], of: usize) {
     let Some((serving, running, plain)) = surroundings() else {
         return;
     };
+    compare_in((&serving, &running, &plain), folder, at_least, options, of);
+}
+
+/// The same behind the walls that `hotcell` has.
+pub fn compare_within(hotcell: &Hotcell, folder: &str, at_least: usize, of: usize) {
+    let plain = Plain::new(hotcell);
+    compare_in((hotcell, hotcell, &plain), folder, at_least, &[], of);
+}
+
+fn compare_in(
+    (serving, running, plain): (&Hotcell, &Hotcell, &Plain),
+    folder: &str,
+    at_least: usize,
+    options: &[&str],
+    of: usize,
+) {
+    let walls = serving.isolation;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/same")
         .join(folder);
@@ -114,6 +134,10 @@ fn compare_with(folder: &str, at_least: usize, options: &[&str], of: usize) {
         .into_iter()
         .step_by(of)
         .partition(|program| plain.has_needs(program));
+    let differs = |program: &Program| {
+        let here = DIFFERENT.iter().filter(|it| Some(it.0) == walls);
+        here.into_iter().find(|it| it.1 == program.name)
+    };
     for program in without {
         skip(&format!("{}: needs {:?}", program.name, program.needs));
     }
@@ -124,8 +148,8 @@ fn compare_with(folder: &str, at_least: usize, options: &[&str], of: usize) {
     let served: Vec<Program> = served.into_iter().cloned().collect();
     let (expected, cold, over_mcp) = thread::scope(|scope| {
         let expected = scope.spawn(|| in_turns(&programs, |program| plain.run(program)));
-        let cold = scope.spawn(|| in_turns(&programs, |program| ours::cold(&running, program)));
-        let over_mcp = scope.spawn(|| ours::over_mcp(&serving, options, &served));
+        let cold = scope.spawn(|| in_turns(&programs, |program| ours::cold(running, program)));
+        let over_mcp = scope.spawn(|| ours::over_mcp(serving, options, &served));
         [expected, cold, over_mcp]
             .map(|thread| thread.join().expect("no run panics"))
             .into()
@@ -144,8 +168,12 @@ fn compare_with(folder: &str, at_least: usize, options: &[&str], of: usize) {
     );
     for (program, way, found) in pairs {
         let at = find(&program.name).expect("it ran plain");
-        if let Some(difference) = difference(&expected[at], found) {
-            told.push(format!("=== {} {way}\n{difference}", program.name));
+        match (difference(&expected[at], found), differs(program)) {
+            (Some(_), Some((_, name, why))) => println!("{name} {way} differs: {why}"),
+            (Some(difference), None) => {
+                told.push(format!("=== {} {way}\n{difference}", program.name));
+            }
+            (None, _) => {}
         }
     }
     println!(

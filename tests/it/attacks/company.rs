@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::answer::Answer;
 use super::case::Case;
-use super::pass::{Pass, Run, Way};
+use super::pass::{Pass, Run};
 
 /// Runs a case together with what has to happen beside it: a neighbour that must not
 /// suffer, or a caller from the host.
@@ -85,7 +85,11 @@ pub fn unseen(pass: &Pass, walls: &Value) -> Vec<&'static str> {
         .any(|wall| wall["name"] == "control groups" && wall["stands"] == true);
     let mut marks = vec!["binary"];
     // What waited for its program has the environment of all that wait.
-    marks.extend((pass.way == Way::New).then_some("environment"));
+    // The processes of gVisor's kernel are not the program's, and have no environment.
+    let has_environment = pass.way.is_command() && pass.way.isolation() != Some("gvisor");
+    marks.extend(has_environment.then_some("environment"));
+    // Those of containers are their engine's.
+    let groups = groups && pass.way.isolation().is_none();
     marks.extend(groups.then_some("control group"));
     marks.retain(|mark| !answer.traces.known.contains(mark));
     marks.extend(answer.traces.cells.is_empty().then_some("cells"));

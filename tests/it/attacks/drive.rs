@@ -4,7 +4,7 @@ use tempfile::TempDir;
 
 use super::canary::Canaries;
 use super::case::Case;
-use super::pass::{Pass, Way};
+use super::pass::Pass;
 use super::scope::{self, Scope};
 use super::verdict::{self, Before};
 use super::{company, programs, prose, steps, witness};
@@ -25,6 +25,7 @@ pub fn case(scene: &Scene, case: &Case) -> Option<String> {
         Some(Scope::Steps) => steps::carry_out(case, scene.pass, &scene.before, scene.canaries),
         _ => program(scene, case),
     };
+    let failed = scope::without_known(scene.pass.way.isolation(), case, failed);
     (!failed.is_empty()).then(|| {
         format!(
             "NOT CONTAINED {} as {}: {}\n    {output}",
@@ -73,7 +74,7 @@ fn program(scene: &Scene, case: &Case) -> (Vec<String>, String) {
         ));
         output = answer.shown();
     }
-    if scene.pass.way == Way::New && scope::STREAMED.contains(&case.short()) {
+    if scene.pass.way.is_command() && scope::STREAMED.contains(&case.short()) {
         // A person at a shell reads the output as it comes; that is another path.
         let answer = scene.pass.stream(&run);
         let mut broken = verdict::streamed(case, run.wall, &answer);

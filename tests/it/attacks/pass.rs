@@ -7,6 +7,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,7 @@ use super::answer::{self, Answer};
 use super::canary::{self, Canaries};
 use super::served;
 use super::witness::{self, MARK, Traces};
+use crate::support::isolation;
 
 /// How long past its time limit a run may take before we stop waiting for the server.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -29,6 +31,23 @@ pub enum Way {
     Pooled,
     /// In one that a server's zygote makes for it.
     Forked,
+    /// In one that `hotcell run` makes for it behind other walls.
+    Within(&'static str),
+}
+
+impl Way {
+    /// Whether `hotcell run` makes the cell.
+    pub fn is_command(self) -> bool {
+        matches!(self, Self::New | Self::Within(_))
+    }
+
+    /// Whose walls they are, if not hotcell's own.
+    pub fn isolation(self) -> Option<&'static str> {
+        match self {
+            Self::Within(isolation) => Some(isolation),
+            _ => None,
+        }
+    }
 }
 
 /// The binary under test, started as one user.
@@ -43,6 +62,8 @@ pub struct Pass {
     secret: String,
     directory: TempDir,
     count: AtomicU32,
+    /// The servers that were started.
+    pub servers: Mutex<Vec<u32>>,
 }
 
 /// One program for the command line.
@@ -57,7 +78,11 @@ pub struct Run {
 impl Pass {
     /// Root and an ordinary user, or the one we are.
     pub fn all(canaries: &Canaries, way: Way) -> Vec<Pass> {
+        if let Way::Within(isolation) = way {
+            return vec![Pass::new(isolation, way, 0, canaries)];
+        }
         let [root, user] = match way {
+            Way::Within(_) => unreachable!("it has one pass"),
             Way::New => ["root", "user"],
             Way::Pooled => ["pooled, root", "pooled, user"],
             Way::Forked => ["forked, root", "forked, user"],
@@ -96,6 +121,7 @@ impl Pass {
             secret: canaries.secret.clone(),
             directory,
             count: AtomicU32::new(0),
+            servers: Mutex::default(),
         };
         pass.give(&pass.home);
         pass
@@ -103,7 +129,7 @@ impl Pass {
 
     /// Runs a program and asks for the whole result as JSON.
     pub fn run(&self, run: &Run) -> Answer {
-        if self.way != Way::New {
+        if !self.way.is_command() {
             return served::run(self, run);
         }
         let arguments = [vec!["--json".to_owned()], self.arguments(run)].concat();
@@ -121,12 +147,14 @@ impl Pass {
         let (mut command, traces) = self.command();
         command
             .arg("run")
+            .args(isolation::arguments(self.way.isolation()))
             .arg(format!("--env={MARK}={}", traces.mark))
             .args(arguments)
             .stdin(Stdio::null());
         let start = Instant::now();
         let child = command.spawn().expect("the binary can be started");
         let server = child.id();
+        self.servers.lock().expect("no driver panics").push(server);
         answer::wait(child, Traces { server, ..traces }, start, limit)
     }
 
@@ -144,6 +172,9 @@ impl Pass {
         let mut command = Command::new(&binary);
         command.env("HOME", &self.home).env("TMPDIR", &temporary);
         command.env(canary::VARIABLE, &self.secret);
+        if self.way.isolation().is_some() {
+            command.env("PATH", isolation::path());
+        }
         for name in [
             "XDG_RUNTIME_DIR",
             "XDG_CONFIG_HOME",
@@ -165,6 +196,7 @@ impl Pass {
             mark,
             binary,
             temporary,
+            is_within: self.way.isolation().is_some(),
             ..Traces::default()
         };
         (command, traces)

@@ -24,14 +24,16 @@ pub struct Traces {
     pub binary: PathBuf,
     /// Where its `TMPDIR` points; no other run is given the same.
     pub temporary: PathBuf,
-    /// Children of the server in a pid namespace of their own, by pid and start time:
-    /// the first processes of cells. Nothing in a cell can outlive them.
+    /// Processes below the server in a pid namespace of their own, by pid and start time: the first processes of cells. Nothing in a cell
+    /// can outlive them. In a container, the first of the namespace that a process with the mark is in.
     pub cells: BTreeSet<(String, String)>,
     /// The processor time of all processes below the server, as last seen.
     pub processor: Duration,
     /// What the run was known by while it lived: shows that the marks are right.
     pub known: BTreeSet<&'static str>,
     pub measured: Option<Instant>,
+    /// Whether its cells are made by somebody else, and are nobody's children that we know.
+    pub is_within: bool,
 }
 
 impl Traces {
@@ -39,9 +41,15 @@ impl Traces {
     /// soon.
     pub fn observe(&mut self) {
         let ours = namespace("self");
-        let children = children(&self.server.to_string());
+        let is_elsewhere = |pid: &str| namespace(pid).is_some_and(|it| Some(it) != ours);
+        let server = self.server.to_string();
+        let mut children = children(&server);
+        if self.is_within {
+            // `runsc` is ours, and its kernel is below it.
+            children.extend(children.clone().iter().flat_map(|it| self::children(it)));
+        }
         for child in &children {
-            if namespace(child).is_some_and(|other| Some(other) != ours) {
+            if is_elsewhere(child) {
                 self.cells.insert((child.clone(), stat(child, START)));
             }
         }
@@ -50,10 +58,22 @@ impl Traces {
             .measured
             .is_none_or(|last| last.elapsed() > Duration::from_millis(100))
         {
-            let below: Duration = children.iter().map(|child| processor_time(child)).sum();
+            let marks: Vec<_> = processes()
+                .filter_map(|pid| self.knows(&pid).map(|mark| (pid, mark)))
+                .collect();
+            let marked = marks.iter().filter(|(_, mark)| *mark == "environment");
+            let marked = marked.filter(|(pid, _)| self.is_within && is_elsewhere(pid));
+            let firsts: Vec<String> = marked.filter_map(|(pid, _)| first_beside(pid)).collect();
+            let first = |pid: String| (pid.clone(), stat(&pid, START));
+            self.cells.extend(firsts.into_iter().map(first));
+            self.known.extend(marks.iter().map(|(_, mark)| mark));
+            let cells = self.cells.iter().map(|(pid, _)| pid);
+            let all: BTreeSet<&String> = children.iter().chain(cells).collect();
+            let all = all
+                .into_iter()
+                .filter(|it| !self.is_within || is_elsewhere(it));
+            let below: Duration = all.map(|child| processor_time(child)).sum();
             self.processor = self.processor.max(below);
-            let marks: Vec<_> = processes().filter_map(|pid| self.knows(&pid)).collect();
-            self.known.extend(marks);
             self.known
                 .extend((!self.groups().is_empty()).then_some("control group"));
             self.measured = Some(Instant::now());
@@ -213,6 +233,18 @@ fn processor_time(pid: &str) -> Duration {
         .map(|child| processor_time(child))
         .sum();
     Duration::from_millis(ticks.sum::<u64>() * 10) + below
+}
+
+/// The first process of the pid namespace that this one is in.
+fn first_beside(pid: &str) -> Option<String> {
+    let own = namespace(pid)?;
+    let is_first = |other: &String| {
+        let status = fs::read_to_string(format!("/proc/{other}/status")).unwrap_or_default();
+        let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+        numbers.is_some_and(|it| it.split_whitespace().last() == Some("1"))
+            && namespace(other).as_ref() == Some(&own)
+    };
+    processes().find(is_first)
 }
 
 fn namespace(process: &str) -> Option<PathBuf> {

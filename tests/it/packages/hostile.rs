@@ -84,50 +84,54 @@ fn pkg01_the_build_of_a_source_package_runs_only_where_it_was_allowed_and_only_i
         return;
     }
     for hotcell in everyone() {
-        let (registry, canary) = (Registry::start(), Canary::start());
-        let secret = hotcell.write("home/secret", "sbx-canary");
-        let secret = secret.to_str().expect("a path");
-        registry.add_file(
-            "sbxevil",
-            "sbxevil-1.0.tar.gz",
-            OLD,
-            &evil_source(canary.port, secret),
-        );
-        let program = [
-            "--package",
-            "sbxevil",
-            "-c",
-            "import sbxevil; print(*sbxevil.SAID)",
-        ];
-        let refused = json(&hotcell, &registry, &program);
-        assert_eq!(refused["error"]["kind"], "package_not_found", "{refused}");
-        assert!(
-            refused["error"]["message"]
-                .as_str()
-                .unwrap()
-                .contains("no usable wheels"),
-            "{refused}"
-        );
-        let hint = refused["error"]["hint"].as_str().expect("a hint");
-        assert!(hint.contains("`build = true`"), "{hint}");
-
-        // Control: where building is allowed it does run, and finds nothing.
-        allow_building(&hotcell);
-        let mut command = command(&hotcell, &registry, installer());
-        command
-            .env("SECRET", "sbx-canary")
-            .args(["run", "-l", "python"])
-            .args(program);
-        let built = Running::start(&mut command).finish();
-        assert_eq!(
-            built.out(),
-            "SAFE SAFE SAFE SAFE SAFE SAFE\n",
-            "{}: {}",
-            hotcell.name,
-            built.err()
-        );
-        assert_eq!(canary.reached(), 0);
+        a_build_runs_only_in_a_cell(&hotcell);
     }
+}
+
+pub fn a_build_runs_only_in_a_cell(hotcell: &Hotcell) {
+    let (registry, canary) = (Registry::start(), Canary::start());
+    let secret = hotcell.write("home/secret", "sbx-canary");
+    let secret = secret.to_str().expect("a path");
+    registry.add_file(
+        "sbxevil",
+        "sbxevil-1.0.tar.gz",
+        OLD,
+        &evil_source(canary.port, secret),
+    );
+    let program = [
+        "--package",
+        "sbxevil",
+        "-c",
+        "import sbxevil; print(*sbxevil.SAID)",
+    ];
+    let refused = json(hotcell, &registry, &program);
+    assert_eq!(refused["error"]["kind"], "package_not_found", "{refused}");
+    assert!(
+        refused["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("no usable wheels"),
+        "{refused}"
+    );
+    let hint = refused["error"]["hint"].as_str().expect("a hint");
+    assert!(hint.contains("`build = true`"), "{hint}");
+
+    // Control: where building is allowed it does run, and finds nothing.
+    allow_building(hotcell);
+    let mut command = command(hotcell, &registry, installer());
+    command
+        .env("SECRET", "sbx-canary")
+        .args(["run", "-l", "python"])
+        .args(program);
+    let built = Running::start(&mut command).finish();
+    assert_eq!(
+        built.out(),
+        "SAFE SAFE SAFE SAFE SAFE SAFE\n",
+        "{}: {}",
+        hotcell.name,
+        built.err()
+    );
+    assert_eq!(canary.reached(), 0);
 }
 
 #[test]
@@ -303,6 +307,12 @@ fn pkg05_no_program_can_change_or_list_what_others_import() {
     if !has("python3") || installer().is_none() {
         return;
     }
+    for hotcell in everyone() {
+        no_program_changes_what_others_import(&hotcell);
+    }
+}
+
+pub fn no_program_changes_what_others_import(hotcell: &Hotcell) {
     let code = r#"
 import os, plainthing
 folder = os.path.dirname(plainthing.__file__)
@@ -312,24 +322,22 @@ for work in (lambda: open(plainthing.__file__, 'w'), lambda: open(folder + '/new
     try: work(); print('BREACH')
     except OSError as error: print('SAFE')
 "#;
-    for hotcell in everyone() {
-        let registry = Registry::start();
-        registry.add(
+    let registry = Registry::start();
+    registry.add(
+        "plainthing",
+        "1.0",
+        OLD,
+        &wheel(
             "plainthing",
             "1.0",
-            OLD,
-            &wheel(
-                "plainthing",
-                "1.0",
-                &[("plainthing.py", "WORD = 'own'\n")],
-                &[],
-            ),
-        );
-        for _ in 0..2 {
-            let answer = run(&hotcell, &registry, &["-c", code]);
-            let expected = format!("own True\n{}", "SAFE\n".repeat(6));
-            assert_eq!(answer.out(), expected, "{}: {}", hotcell.name, answer.err());
-        }
+            &[("plainthing.py", "WORD = 'own'\n")],
+            &[],
+        ),
+    );
+    for _ in 0..2 {
+        let answer = run(hotcell, &registry, &["-c", code]);
+        let expected = format!("own True\n{}", "SAFE\n".repeat(6));
+        assert_eq!(answer.out(), expected, "{}: {}", hotcell.name, answer.err());
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::answer::Answer;
 use super::program::Program;
 use crate::raw;
-use crate::support::{Hotcell, PATH, Running, open_to_all};
+use crate::support::{Hotcell, Running, open_to_all};
 
 /// Calls in flight: enough to keep two processors busy, few enough to stay inside time limits.
 const IN_FLIGHT: usize = 4;
@@ -24,7 +24,9 @@ pub fn over_mcp(hotcell: &Hotcell, options: &[&str], programs: &[Program]) -> Ve
     });
     client.initialize("2025-11-25");
     // A runtime that makes cells of itself is never short of them; others are.
-    let starts_anew = |program: &Program| !options.is_empty() || program.extension() != "py";
+    let starts_anew = |program: &Program| {
+        !options.is_empty() || hotcell.isolation.is_some() || program.extension() != "py"
+    };
     let in_flight = match programs.first().is_some_and(starts_anew) {
         true => 1,
         false => IN_FLIGHT,
@@ -74,7 +76,7 @@ pub fn cold(hotcell: &Hotcell, program: &Program) -> Answer {
 
 fn served(hotcell: &Hotcell, options: &[&str]) -> std::process::Command {
     let mut command = hotcell.command();
-    command.arg("serve").args(options).env("PATH", PATH);
+    command.arg("serve").args(options);
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
