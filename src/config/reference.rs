@@ -110,9 +110,14 @@ pub fn nearest(key: &str) -> Option<String> {
     let tables = tables.map(|it| it.trim_end_matches("[]"));
     let all = beside.chain(tables.map(|it| (it, join(table, it))));
     let near = all.filter_map(|(known, whole)| Some((closeness(name, known)?, whole)));
-    let elsewhere = || SETTINGS.iter().find(|it| it.name() == name);
     let near = near.min().map(|(_, whole)| whole);
-    near.or_else(|| elsewhere().map(|it| it.key.to_owned()))
+    // Or of another table, of this one's own before others.
+    let elsewhere = || {
+        let far = |it: &Setting| (!it.key.starts_with(table), closeness(name, it.name()));
+        let all = SETTINGS.iter().filter(|it| far(it).1.is_some());
+        all.min_by_key(|it| far(it)).map(|it| it.key.to_owned())
+    };
+    near.or_else(elsewhere)
 }
 
 fn join(table: &str, name: &str) -> String {

@@ -166,6 +166,7 @@ impl Definition {
             .chain(unless)
             .chain(value)
             .chain(self.beside.iter().flat_map(|it| &it.names))
+            .chain(self.failure.reads())
             .chain([&self.version.pattern]);
         all.try_for_each(Rule::check)
     }

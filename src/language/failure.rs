@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::Rule;
 use pattern::Found;
 pub use pattern::Pattern;
 
@@ -30,8 +31,8 @@ pub struct Failure {
     elsewhere: BTreeMap<String, String>,
     /// Lines that mean "there was nothing more to read on stdin".
     input: Vec<Pattern>,
-    /// Words in a program that mean that it reads its standard input.
-    reads: Vec<String>,
+    /// What in a program means that it reads its standard input.
+    reads: Option<Rule>,
     /// Lines that only a program causes that was running: with one of them
     /// nothing is a syntax error.
     running: Vec<Pattern>,
@@ -114,9 +115,14 @@ impl Failure {
         !self.memory.is_empty() && stderr.split(|byte| *byte == b'\n').any(says_so)
     }
 
+    /// The pattern that tells.
+    pub fn reads(&self) -> Option<&Rule> {
+        self.reads.as_ref()
+    }
+
     /// Whether a program's text says that it reads its standard input.
     pub fn reads_input(&self, code: &str) -> bool {
-        self.reads.iter().any(|word| code.contains(word.as_str()))
+        self.reads.as_ref().is_some_and(|rule| rule.is_in(code))
     }
 
     /// What this stderr says about a run that failed.

@@ -426,8 +426,7 @@ fn a_program_that_reads_past_its_input_is_told_to_give_some() {
     let told = |answer: crate::support::Answer| answer.json()["error"]["hint"].clone();
     let had = told(hotcell.run_with(b"x", &["--json", "-l", "python", "-c", code]));
     let none = told(hotcell.run(&["--json", "-l", "python", "-c", "import sys; sys.exit(3)"]));
-    assert_eq!(
-        (had, none),
-        (serde_json::Value::Null, serde_json::Value::Null)
-    );
+    let file = "cat nothing.txt | while read x; do echo $x; done; exit 4";
+    let file = told(hotcell.run(&["--json", "-l", "bash", "-c", file]));
+    assert_eq!([had, none, file], [const { serde_json::Value::Null }; 3]);
 }

@@ -101,6 +101,7 @@ fn a_key_that_there_is_not_is_told_with_the_one_that_was_meant() {
         ),
         ("[[mount]]\nhots = '/srv'\n", Some("mount.host")),
         ("[records]\noffline = true\n", Some("packages.offline")),
+        ("[limits]\nmemry = '1g'\n", Some("limits.default.memory")),
         ("zzzz = 1\n", None),
     ] {
         let told = load(text).expect_err(text).to_string();
