@@ -198,6 +198,8 @@ def on_error(kind, error, trace):
         alias = own.__name__
         if hasattr(builtins, 'mcp') and hasattr(builtins.mcp.servers, alias):
             error.add_note(f'`{alias}` is the imported module here; the server is called by mcp.call("{alias}.{error.name}", {{...}})')
+    if isinstance(error, NameError) and plain(error.name or '') in state['others'] and hasattr(error, 'add_note'):
+        error.add_note(f'the server `{error.name}` is not among the `servers` of this run')
     if isinstance(error, ImportError) and error.name == 'mcp' and hasattr(error, 'add_note'):
         error.add_note('`mcp` is hotcell\'s own while servers are configured; ask for the package with packages: ["mcp"]')
     seen, each = set(), error
@@ -236,6 +238,7 @@ def bind(facts=None):
     facts = facts or facts_of_run()
     servers, state['port'] = facts['servers'], facts['port']
     os.environ.update(facts['env'])
+    state['others'] = facts.get('others', ())
     mcp, listed = Mcp('mcp', Mcp.__doc__), type(sys)('mcp.servers')
     mcp.servers, mcp.__path__, listed.__path__ = listed, [FILE.rpartition('/')[0] + '/mcp'], []
     names, modules = {'mcp': mcp, 'ToolError': ToolError, 'MCPError': ToolError}, {'mcp': mcp, 'mcp.servers': listed}

@@ -133,10 +133,17 @@ impl Bound<'_> {
             "MCP_AVAILABLE_SERVERS": available.to_string(),
             "MCP_DISCOVERED_SERVERS": json!(self.configured).to_string(),
         });
+        let is_given = |name: &&String| self.servers.iter().any(|it| it.name == **name);
+        let others = self.configured.iter().filter(|name| !is_given(name));
+        let plain = |name: &String| -> String {
+            let letters = name.chars().filter(|it| it.is_alphanumeric());
+            letters.flat_map(char::to_lowercase).collect()
+        };
+        let others: Value = others.map(plain).collect();
         let code = String::from_utf8_lossy(self.code);
         let looks = self.binding.own_names.iter().any(|it| code.contains(it));
         let (is_ours, looks) = (i32::from(self.is_ours), i32::from(looks));
-        json!({ "servers": servers, "port": PORT, "is_ours": is_ours, "own_names": looks, "env": env })
+        json!({ "servers": servers, "port": PORT, "is_ours": is_ours, "own_names": looks, "others": others, "env": env })
     }
 }
 
