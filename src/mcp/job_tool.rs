@@ -111,17 +111,13 @@ fn list(jobs: &[Arc<Job<Rendered>>]) -> Rendered {
     let jobs: Vec<Value> = jobs.iter().map(one).collect();
     let text = match jobs.as_slice() {
         [] => "No run goes on in the background.".to_owned(),
-        jobs => jobs
-            .iter()
-            .map(|job| {
-                format!(
-                    "{} {}",
-                    job["job"].as_str().unwrap_or_default(),
-                    job["status"]
-                )
-            })
-            .collect::<Vec<_>>()
-            .join("\n"),
+        jobs => {
+            let words = |job: &Value| {
+                let of = |name| job[name].as_str().unwrap_or_default();
+                format!("{}: {}", of("job"), of("status"))
+            };
+            jobs.iter().map(words).collect::<Vec<_>>().join("\n")
+        }
     };
     result(text, json!({ "jobs": jobs }), false)
 }

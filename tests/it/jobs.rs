@@ -30,9 +30,11 @@ fn a_run_in_the_background_is_answered_at_once_and_its_result_comes_later() {
     let uri = &ended["files"][0]["uri"];
     let read = client.request("resources/read", json!({ "uri": uri }));
     assert_eq!(read["result"]["contents"][0]["text"], "kept");
-    let listed = job(&mut client, json!({}));
-    assert_eq!(listed["jobs"][0]["job"], *id);
-    assert_eq!(listed["jobs"][0]["status"], "ok");
+    let listed = client.call("job", json!({}));
+    let facts = &listed["structuredContent"]["jobs"][0];
+    assert_eq!((&facts["job"], &facts["status"]), (id, &json!("ok")));
+    let text = format!("{}: ok", id.as_str().unwrap_or_default());
+    assert_eq!(listed["content"][0]["text"], text);
 }
 
 #[test]
