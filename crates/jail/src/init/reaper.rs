@@ -35,17 +35,19 @@ impl Reaper<'_> {
         // Once: its number may be another's later.
         let mut program = Some(self.program);
         loop {
-            let relayed: Vec<_> = self.relays.iter().map(Relay::from).collect();
-            let mut fds = vec![
+            // Without one, the server's once more. No list: in a clone, memory that is allocated is memory that is copied.
+            let relayed = [0, 1].map(|at| self.relays.get(at).map(Relay::from));
+            let [first, second] = relayed.map(|from| match from {
+                Some(from) => PollFd::from_borrowed_fd(from, PollFlags::IN),
+                None => PollFd::from_borrowed_fd(self.status, PollFlags::RDHUP),
+            });
+            let mut fds = [
                 PollFd::new(&self.signals, PollFlags::IN),
                 PollFd::new(&self.status, PollFlags::RDHUP),
-                // Without one, the server's once more.
-                PollFd::new(
-                    self.spawner.as_ref().unwrap_or(&self.status),
-                    PollFlags::RDHUP,
-                ),
+                PollFd::from_borrowed_fd(self.spawner.unwrap_or(self.status), PollFlags::RDHUP),
+                first,
+                second,
             ];
-            fds.extend(relayed.iter().map(|it| PollFd::new(it, PollFlags::IN)));
             match poll(&mut fds, None) {
                 Err(rustix::io::Errno::INTR) => continue,
                 other => other?,
@@ -54,10 +56,12 @@ impl Reaper<'_> {
             if fds[1..3].iter().any(|fd| fd.revents().intersects(gone)) {
                 sys::exit_now(0);
             }
-            let ready: Vec<bool> = fds[3..].iter().map(|fd| !fd.revents().is_empty()).collect();
-            let mut ready = ready.into_iter();
-            self.relays
-                .retain(|relay| !ready.next().unwrap_or(false) || relay.copy());
+            let ready = [3, 4].map(|at| !fds[at].revents().is_empty());
+            for at in (0..self.relays.len()).rev() {
+                if ready[at] && !self.relays[at].copy() {
+                    self.relays.remove(at);
+                }
+            }
             drain(self.signals);
             self.reap(&mut program)?;
         }
