@@ -36,6 +36,9 @@ impl ProcUsage {
 
     /// Counts the cell whose init is behind `pidfd`, soon: where its page tables are large, what its processes share counts for each of them.
     pub fn read(&self, workspace: BorrowedFd<'_>, pidfd: Option<BorrowedFd<'_>>) -> Usage {
+        if self.is_guest {
+            return self.count(workspace, pidfd, most_of);
+        }
         let tables = |_: BorrowedFd<'_>, _: &str, status: &str| field(status, "VmPTE:") * 1024;
         let folders = used_by(
             self.folders
