@@ -98,6 +98,53 @@ fn a_sweeper_that_was_killed_is_replaced_and_does_its_work() {
     }
 }
 
+/// A server is the first process of a pid namespace in most containers: the kernel ends all others there with it.
+#[test]
+fn the_next_server_removes_the_groups_of_one_that_was_killed_as_pid_1() {
+    let root = everyone().into_iter().find(|hotcell| hotcell.uid == 0);
+    let Some(hotcell) = root else { return };
+    let mut inside = Command::new("/usr/bin/unshare");
+    inside.args(["--pid", "--fork", "--kill-child", "--mount-proc"]);
+    hotcell.dress(inside.arg(hotcell.binary()).arg("serve"));
+    let mut client = Client::of(inside);
+    client.begin();
+    let run = |client: &mut Client| {
+        let result = client.run(json!({ "language": "python", "code": "print('ran')" }));
+        assert_eq!(result["structuredContent"]["stdout"], "ran\n", "{result}");
+    };
+    run(&mut client);
+    let [server] = children(client.child.id())[..] else {
+        panic!("one child of unshare");
+    };
+    let namespace = fs::read_link(format!("/proc/{server}/ns/pid")).expect("its namespace");
+    let namespace = namespace
+        .display()
+        .to_string()
+        .replace(['p', 'i', 'd', ':', '[', ']'], "");
+    let left = || -> Vec<String> {
+        let all = groups(1).into_iter();
+        all.filter(|it| it.contains(&format!("hotcell-{namespace}-")))
+            .collect()
+    };
+    let mut next = serve(&hotcell);
+    run(&mut next);
+    if groups(next.child.id()).is_empty() {
+        // There is nothing to sweep.
+        return;
+    }
+    assert!(!left().is_empty(), "the control: a live one keeps its own");
+    kill(server);
+    let _ = client.child.wait();
+    // Any server that starts now may be the next one: another test's, or this.
+    let mut next = serve(&hotcell);
+    run(&mut next);
+    match fs::read_link("/proc/self/ns/pid").is_ok_and(|it| it == Path::new("pid:[4026531836]")) {
+        true => assert!(eventually(PATIENCE, || left().is_empty()), "{:?}", left()),
+        // From another namespace nobody can tell whether it has ended.
+        false => assert!(!left().is_empty()),
+    }
+}
+
 /// A cgroup of version 1 that limits the memory of all that is started in it.
 struct Limited(PathBuf);
 

@@ -26,7 +26,7 @@ impl Owner {
         let stat = text(format!("/proc/{pid}/stat"))?;
         let start = start_time(&stat).ok_or(io::ErrorKind::InvalidData)?;
         Ok(Self {
-            namespace: pid_namespace()?,
+            namespace: namespace("self", "pid")?,
             pid,
             start,
         })
@@ -49,18 +49,48 @@ impl Owner {
         parts.next().is_none().then_some(owner)
     }
 
-    /// Whether it has certainly ended. One of another pid namespace never has:
-    /// from here nobody can tell.
+    /// Whether it has certainly ended, for somebody in `namespace`. Of another pid namespace only the
+    /// host's own can tell: a server that was pid 1 of a container took all there with it, its sweeper too.
     pub fn is_gone(&self, namespace: u64) -> bool {
-        self.namespace == namespace
-            && match text(format!("/proc/{}/stat", self.pid)) {
-                Ok(stat) => start_time(&stat) != Some(self.start),
-                Err(error) => error.kind() == io::ErrorKind::NotFound,
-            }
+        if self.namespace != namespace {
+            return namespace == HOST && self.is_nowhere();
+        }
+        match text(format!("/proc/{}/stat", self.pid)) {
+            Ok(stat) => start_time(&stat) != Some(self.start),
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        }
     }
 
     pub fn namespace(&self) -> u64 {
         self.namespace
+    }
+
+    /// Whether no process is the owner, as the host's /proc shows all of them. The number of a namespace comes round again soon.
+    fn is_nowhere(&self) -> bool {
+        // Pid 2 is the kernel's: whoever may look there is shown everybody.
+        let (Ok(_), Ok(entries)) = (text("/proc/2/status"), fs::read_dir("/proc")) else {
+            return false;
+        };
+        let mut names = entries
+            .flatten()
+            .filter_map(|it| it.file_name().into_string().ok())
+            .filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
+        !names.any(|pid| self.may_be(&pid))
+    }
+
+    /// Whether it may be the process that is called `pid` on the host.
+    fn may_be(&self, pid: &str) -> bool {
+        let of = |kind: &str| namespace(pid, kind).ok();
+        // One that has ended meanwhile is nobody.
+        let status = text(format!("/proc/{pid}/status")).unwrap_or_default();
+        let stat = text(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let names = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+        // Its numbers, from the host's namespace to its own.
+        let names = names.unwrap_or_default().split_whitespace().skip(1);
+        names.last().and_then(|own| own.parse().ok()) == Some(self.pid)
+            && of("pid").is_none_or(|it| it == self.namespace)
+            // Times are comparable in one time namespace only.
+            && (start_time(&stat) == Some(self.start) || of("time") != namespace("self", "time").ok())
     }
 }
 
@@ -70,9 +100,12 @@ fn start_time(stat: &str) -> Option<u64> {
     fields.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
+/// The host's pid namespace has the same number on every Linux. Its /proc shows the processes of all others.
+const HOST: u64 = 0xEFFF_FFFC;
+
 /// The inode in `pid:[4026531836]`.
-fn pid_namespace() -> io::Result<u64> {
-    let link = fs::read_link("/proc/self/ns/pid")?;
+fn namespace(of: &str, kind: &str) -> io::Result<u64> {
+    let link = fs::read_link(format!("/proc/{of}/ns/{kind}"))?;
     let number = link
         .to_string_lossy()
         .trim_matches(|c: char| !c.is_ascii_digit())
