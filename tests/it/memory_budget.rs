@@ -183,3 +183,38 @@ fn a_line_that_is_too_long_is_answered_under_its_id() {
     }
     client.ping();
 }
+
+/// Looking at each beside all others took such requests a minute, in which nobody else was answered.
+#[test]
+fn a_request_of_many_small_things_is_refused_by_their_number() {
+    let mut client = Stdio::open(&[]);
+    let files = |count: usize| -> Value {
+        let named = (0..count).map(|number| (format!("{}/{number}", number % 7), json!("")));
+        Value::Object(named.collect())
+    };
+    let imports: Vec<String> = (0..83_000).map(|it| format!("import m{it}")).collect();
+    for (code, files, reason) in [
+        (
+            "print(1)",
+            files(40_000),
+            "40000 files, and 10,000 are allowed",
+        ),
+        (
+            &imports.join("\n"),
+            files(0),
+            "packages, and 200 are allowed",
+        ),
+    ] {
+        let facts = client.run(json!({ "language": "python", "code": code, "files": files }));
+        assert_eq!(facts["status"], "rejected", "{facts}");
+        let message = facts["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains(reason), "{message}");
+    }
+    // Control: as many as are allowed are there.
+    let code = "import os; print(sum(len(names) for _, _, names in os.walk('.')))";
+    let asked = json!({ "language": "python", "code": code, "files": files(2_000) });
+    let facts = client.run(asked);
+    let printed = facts["stdout"].as_str();
+    let count = printed.and_then(|it| it.trim().parse::<usize>().ok());
+    assert!(count.is_some_and(|count| count >= 2_000), "{facts}");
+}
