@@ -1,15 +1,17 @@
 //! A victim beside eight hostile neighbours on one server: whatever they take, its answers are right.
 //!
-//! How long they take is for `scripts/interference` to say, which runs the same programs.
+//! How long they take is for `scripts/interference` to say, which runs the same programs. Here it is asked what the kernel shares processors out by.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::mcp::client::Client;
 use crate::raw::record;
-use crate::support::everyone;
+use crate::support::left::children;
+use crate::support::{Hotcell, PATIENCE, eventually, everyone, ordinary, with_ids};
 
 /// Each goes on for as long as it is let; those that are ended are started again.
 const HOSTILE: [(&str, &str); 8] = [
@@ -107,5 +109,102 @@ fn a_victim_beside_eight_hostile_neighbours_gets_the_right_answers() {
         }
         assert!(ends.contains_key("memory"), "{}: {ends:?}", hotcell.name);
         client.close();
+    }
+}
+
+/// Six sessions with two threads each that never rest. When one is lowered it asks for its priority back.
+const MANY: &str = r#"
+import os, threading, time
+def spin():
+    while True:
+        pass
+ends, end = os.pipe()
+for _ in range(6):
+    if os.fork() == 0:
+        os.setsid()
+        threading.Thread(target=spin, daemon=True).start()
+        # Where a cgroup divides the processors nothing is ever lowered.
+        while os.getpriority(os.PRIO_PROCESS, 0) == 0 and time.process_time() < LONGEST:
+            pass
+        taken = []
+        try:
+            os.setpriority(os.PRIO_PROCESS, 0, 0)
+            taken = ['nice'] if os.getpriority(os.PRIO_PROCESS, 0) == 0 else []
+        except OSError:
+            pass
+        try:
+            with open('/proc/self/autogroup', 'w') as file:
+                file.write('0')
+            taken.append('autogroup')
+        except OSError:
+            pass
+        os.write(end, (','.join(taken) or 'nothing').encode() + b'\n')
+        while True:
+            pass
+with os.fdopen(ends) as lines:
+    for _ in range(6):
+        print('taken back:', next(lines).strip(), flush=True)
+print('all', flush=True)
+time.sleep(600)
+"#;
+
+/// What the threads weigh that can run below `server`, and the scheduler groups of their sessions, beside one at the usual priority.
+fn weights(server: u32) -> (f64, f64) {
+    let weight = |nice: &str| 0.8_f64.powi(nice.parse().expect("a number"));
+    let (mut threads, mut sessions) = (0.0, BTreeSet::new());
+    let mut pids = children(server);
+    while let Some(pid) = pids.pop() {
+        pids.extend(children(pid));
+        let group = fs::read_to_string(format!("/proc/{pid}/autogroup")).unwrap_or_default();
+        let tasks = fs::read_dir(format!("/proc/{pid}/task"));
+        for task in tasks.into_iter().flatten().flatten() {
+            let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+            let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+            let fields: Vec<&str> = fields.split_whitespace().collect();
+            if fields.first() == Some(&"R") {
+                threads += weight(fields[16]);
+                sessions.insert(group.trim_end().to_owned());
+            }
+        }
+    }
+    let nices = sessions.iter().filter_map(|it| it.rsplit_once("nice "));
+    (threads, nices.map(|(_, nice)| weight(nice)).sum())
+}
+
+#[test]
+fn a_program_has_no_more_of_the_processors_for_many_sessions_and_threads() {
+    let run = |hotcell: &Hotcell, longest: &str| {
+        let code = MANY.replace("LONGEST", longest);
+        let mut run = hotcell.start(&["-l", "python", "--timeout", "300", "-c", &code]);
+        let said = run.stdout.until("all\n");
+        (run, said)
+    };
+    for hotcell in [ordinary(), with_ids()].into_iter().flatten() {
+        let report = hotcell.json(&["-l", "python", "-c", "0"]);
+        let walls = report["isolation"]["walls"].as_array().expect("walls");
+        let is_grouped = |wall: &Value| wall["name"] == "control groups" && wall["stands"] == true;
+        if walls.iter().any(is_grouped) {
+            println!("{}: a cgroup divides the processors", hotcell.name);
+            continue;
+        }
+        let (run, said) = run(&hotcell, "60");
+        let mut last = (0.0, 0.0);
+        let lowered = eventually(PATIENCE, || {
+            last = weights(run.pid());
+            // Sessions of another uid than the server's keep theirs.
+            last.0 > 0.0 && last.0 < 0.4 && (last.1 < 0.4 || hotcell.name == "user with ids")
+        });
+        assert!(lowered, "{}: they weigh {last:?}", hotcell.name);
+        assert_eq!(said.matches("taken back: nothing").count(), 6, "{said}");
+    }
+    // The control: where a cgroup divides them nobody is lowered, and they weigh as many as they are.
+    for hotcell in everyone().iter().filter(|hotcell| hotcell.uid == 0) {
+        let (run, _) = run(hotcell, "0.5");
+        let mut last = (0.0, 0.0);
+        let seen = eventually(PATIENCE, || {
+            last = weights(run.pid());
+            last.0 > 2.0
+        });
+        assert!(seen, "{last:?}");
     }
 }

@@ -16,6 +16,7 @@ use crate::host::Host;
 use crate::lease::Lease;
 use crate::loan::Lent;
 use crate::proc_usage::{self, ProcUsage};
+use crate::shares;
 use crate::spec::{Exit, Missing, Start, Status, WorkerWalls};
 use crate::supervisor::{Dying, SpawnerHandle};
 use crate::wire;
@@ -108,16 +109,22 @@ pub struct Folders {
     pub(crate) usage: Arc<ProcUsage>,
 }
 
-/// Counts what a cell uses, in any thread.
+/// Counts what a cell uses, in any thread, and keeps it to its share of the processors.
 pub struct Watcher {
     usage: Arc<ProcUsage>,
     workspace: OwnedFd,
     init: OwnedFd,
+    /// Whether its processes are in no cgroup of their own: the engine of a container has one.
+    is_ungrouped: bool,
 }
 
 impl Watcher {
     /// What it uses, if it may have `limit` bytes of memory.
     pub fn read(&self, limit: u64) -> Usage {
+        if self.is_ungrouped {
+            // Without it the others wait longer.
+            let _ = shares::level(self.init.as_fd());
+        }
         let init = Some(self.init.as_fd());
         self.usage.read_within(self.workspace.as_fd(), init, limit)
     }
@@ -256,6 +263,7 @@ impl Cell {
             usage: folders.usage.clone(),
             workspace: folders.workspace.try_clone().ok()?,
             init: self.pidfd.as_ref()?.try_clone().ok()?,
+            is_ungrouped: self.made_by.is_some() || self.lent.is_some(),
         })
     }
 

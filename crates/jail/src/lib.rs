@@ -28,6 +28,7 @@ mod policy;
 pub mod prestart;
 mod proc_usage;
 mod processes;
+mod shares;
 mod slots;
 mod spawner;
 pub mod spec;
@@ -36,7 +37,7 @@ mod supervisor;
 pub mod sys;
 pub mod wire;
 
-pub use cell::{Cell, Event};
+pub use cell::{Cell, Event, Watcher};
 pub use error::{Failed, JailError};
 pub use host::{Host, launch_early};
 pub use jail::Jail;

@@ -36,23 +36,11 @@ impl ProcUsage {
 
     /// Counts the cell whose init is behind `pidfd`, soon: where its page tables are large, what its processes share counts for each of them.
     pub fn read(&self, workspace: BorrowedFd<'_>, pidfd: Option<BorrowedFd<'_>>) -> Usage {
-        if self.is_guest {
-            return self.count(workspace, pidfd, most_of);
+        let seen = self.look(workspace, pidfd);
+        match seen.tables > QUICK {
+            true => seen.with(seen.pages),
+            false => seen.with(seen.shares_of_pages()),
         }
-        let tables = |_: BorrowedFd<'_>, _: &str, status: &str| field(status, "VmPTE:") * 1024;
-        let folders = used_by(
-            self.folders
-                .iter()
-                .take(2)
-                .map(AsFd::as_fd)
-                .chain([workspace]),
-        );
-        let tables = self.count(workspace, pidfd, tables).memory_now;
-        let memory_of = match tables.saturating_sub(folders) > QUICK {
-            true => most_of,
-            false => exactly,
-        };
-        self.count(workspace, pidfd, memory_of)
     }
 
     /// The same for one that may have `limit` bytes: if it has more than that at the first look, what is shared is counted once, which takes
@@ -63,52 +51,82 @@ impl ProcUsage {
         pidfd: Option<BorrowedFd<'_>>,
         limit: u64,
     ) -> Usage {
-        let usage = self.count(workspace, pidfd, most_of);
+        let seen = self.look(workspace, pidfd);
+        let usage = seen.with(seen.pages);
         if usage.memory_now <= limit {
             return usage;
         }
-        match self.count(workspace, pidfd, of_kernel) {
+        match seen.with(0) {
             kernel if kernel.memory_now > limit => kernel,
-            _ => self.count(workspace, pidfd, exactly),
+            _ => seen.with(seen.shares_of_pages()),
         }
     }
 
-    fn count(
-        &self,
-        workspace: BorrowedFd<'_>,
-        pidfd: Option<BorrowedFd<'_>>,
-        memory_of: fn(BorrowedFd<'_>, &str, &str) -> u64,
-    ) -> Usage {
+    fn look(&self, workspace: BorrowedFd<'_>, pidfd: Option<BorrowedFd<'_>>) -> Seen {
+        let mut seen = Seen::default();
         let folders = self.folders.iter().take(2).map(AsFd::as_fd);
-        let mut usage = Usage {
-            memory_now: used_by(folders.chain([workspace])),
-            ..Usage::default()
-        };
+        seen.usage.memory_now = folders.chain([workspace]).map(used).sum();
         if self.is_guest {
-            usage.memory_now += pidfd.map_or(0, |pidfd| guest::memory(pidfd).unwrap_or(0));
-            return usage;
+            seen.usage.memory_now += pidfd.map_or(0, |pidfd| guest::memory(pidfd).unwrap_or(0));
+            return seen;
         }
-        // What ends while it is being counted does not count.
         let found = match (self.folders.get(2), pidfd) {
             (Some(proc), _) => listed(proc.as_fd()).and_then(|pids| Ok((proc.try_clone()?, pids))),
             (None, Some(pidfd)) => descendants(pidfd),
-            (None, None) => return usage,
+            (None, None) => return seen,
         };
-        usage.oom_kills = self.folders.get(3).map_or(0, |file| kills(file.as_fd()));
-        for pid in found.iter().flat_map(|(_, pids)| pids) {
-            let Ok((proc, _)) = &found else { break };
+        seen.usage.oom_kills = self.folders.get(3).map_or(0, |file| kills(file.as_fd()));
+        let Ok((proc, pids)) = found else {
+            return seen;
+        };
+        for pid in &pids {
+            // What ends while it is being counted does not count.
             let Ok(status) = read(proc.as_fd(), &format!("{pid}/status")) else {
                 continue;
             };
-            usage.memory_now += memory_of(proc.as_fd(), pid, &status);
-            usage.tasks_now += field(&status, "Threads:").max(1);
+            let threads = field(&status, "Threads:");
+            let tables = field(&status, "VmPTE:") * 1024;
+            seen.usage.memory_now += tables + threads * STACK;
+            seen.usage.tasks_now += threads.max(1);
+            seen.tables += tables;
+            seen.pages += field(&status, "VmRSS:") * 1024;
         }
-        usage
+        seen.processes = Some((proc, pids));
+        seen
     }
 }
 
-fn used_by<'a>(folders: impl Iterator<Item = BorrowedFd<'a>>) -> u64 {
-    folders.map(used).sum()
+/// What the `status` of each process tells, which costs the same however large a process is.
+#[derive(Default)]
+struct Seen {
+    /// Its memory is that of the folders and of the kernel: page tables, and the stacks of threads.
+    usage: Usage,
+    tables: u64,
+    /// The pages of all processes; those that some of them share for each.
+    pages: u64,
+    processes: Option<(OwnedFd, Vec<String>)>,
+}
+
+impl Seen {
+    /// All that is used, with so many bytes of pages.
+    fn with(&self, pages: u64) -> Usage {
+        Usage {
+            memory_now: self.usage.memory_now + pages,
+            ..self.usage.clone()
+        }
+    }
+
+    /// The pages of all processes, what is shared divided among those who do.
+    fn shares_of_pages(&self) -> u64 {
+        let share = |proc: &OwnedFd, pid: &String| {
+            let rollup = read(proc.as_fd(), &format!("{pid}/smaps_rollup")).unwrap_or_default();
+            field(&rollup, "Pss:") * 1024
+        };
+        let processes = self.processes.as_ref();
+        processes.map_or(0, |(proc, pids)| {
+            pids.iter().map(|pid| share(proc, pid)).sum()
+        })
+    }
 }
 
 /// Page tables of so much are gone through in a few milliseconds.
@@ -116,24 +134,8 @@ const QUICK: u64 = 16 << 20;
 /// What the kernel holds for a thread, at least.
 const STACK: u64 = 16 << 10;
 
-/// The memory that the kernel itself has for a process: page tables, and the stacks of its threads.
-fn of_kernel(_: BorrowedFd<'_>, _: &str, status: &str) -> u64 {
-    field(status, "VmPTE:") * 1024 + field(status, "Threads:") * STACK
-}
-
-/// That and all pages of a process, also those that it shares with others.
-fn most_of(proc: BorrowedFd<'_>, pid: &str, status: &str) -> u64 {
-    of_kernel(proc, pid, status) + field(status, "VmRSS:") * 1024
-}
-
-/// That and its share of its pages.
-fn exactly(proc: BorrowedFd<'_>, pid: &str, status: &str) -> u64 {
-    let rollup = read(proc, &format!("{pid}/smaps_rollup")).unwrap_or_default();
-    of_kernel(proc, pid, status) + field(&rollup, "Pss:") * 1024
-}
-
 /// Every process that a procfs lists.
-fn listed(proc: BorrowedFd<'_>) -> io::Result<Vec<String>> {
+pub fn listed(proc: BorrowedFd<'_>) -> io::Result<Vec<String>> {
     let mut folder = Dir::read_from(proc)?;
     folder.rewind();
     let mut pids = Vec::new();
@@ -167,7 +169,7 @@ pub fn descendants(pidfd: BorrowedFd<'_>) -> io::Result<(OwnedFd, Vec<String>)> 
 }
 
 /// Milliseconds of the unit of times in `stat`: the same on every Linux.
-const TICK: u64 = 10;
+pub const TICK: u64 = 10;
 
 /// The processor time of all processes below the init behind `pidfd`, and of those that they have reaped.
 pub fn cpu_time(pidfd: BorrowedFd<'_>) -> io::Result<Duration> {
@@ -181,7 +183,7 @@ pub fn cpu_time(pidfd: BorrowedFd<'_>) -> io::Result<Duration> {
 }
 
 /// The sum of `utime`, `stime`, `cutime` and `cstime`, fields 14 to 17; the name, the second, may hold anything.
-fn ticks(stat: &str) -> u64 {
+pub fn ticks(stat: &str) -> u64 {
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let times = fields.split_whitespace().skip(11).take(4);
     times.filter_map(|it| it.parse::<u64>().ok()).sum()
@@ -206,7 +208,7 @@ fn field(text: &str, name: &str) -> u64 {
         .unwrap_or(0)
 }
 
-fn read(proc: BorrowedFd<'_>, path: &str) -> io::Result<String> {
+pub fn read(proc: BorrowedFd<'_>, path: &str) -> io::Result<String> {
     let file = openat(proc, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut page = [0; 4096];
     let length = rustix::io::read(&file, &mut page)?;

@@ -3,11 +3,14 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
-use jail::JailError;
 use jail::cgroup::Usage;
+use jail::{JailError, Watcher};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio::sync::oneshot;
 
 use super::branches::Leader;
 use super::setup::{AsyncCell, Started};
@@ -18,6 +21,8 @@ use crate::request::{CellPath, InputFile};
 
 /// How long counting what a cell uses may take. It takes so long only where its page tables are gigabytes, or nothing moves on this host.
 const LOOK: Duration = Duration::from_secs(5);
+/// By how much the priority of counting is lower than that of answering.
+const LOWER: i32 = 5;
 /// How long killed processes may take to go.
 const GONE: Timespec = Timespec {
     tv_sec: 10,
@@ -83,6 +88,24 @@ impl JailCell {
         let workspace = workspace.try_clone_to_owned()?;
         let done = tokio::task::spawn_blocking(move || work(workspace)).await;
         done.map_err(io::Error::other)?
+    }
+}
+
+/// Counts in a thread that lets those go first which answer requests. One that is stuck in it is free when the cell is gone.
+async fn watch(watcher: Watcher, memory: u64) -> Option<Usage> {
+    let (watcher, (send, looked)) = (Arc::new(watcher), oneshot::channel());
+    let another = watcher.clone();
+    let thread = thread::Builder::new().name("watcher".to_owned());
+    let started = thread.spawn(move || {
+        let _ = rustix::process::nice(LOWER);
+        let _ = send.send(another.read(memory));
+    });
+    match started {
+        Ok(_) => looked.await.ok(),
+        // There are no threads to be had: then by one that is there.
+        Err(_) => tokio::task::spawn_blocking(move || watcher.read(memory))
+            .await
+            .ok(),
     }
 }
 
@@ -170,11 +193,10 @@ impl Cell for JailCell {
         let Some(watcher) = self.cell.inner.watcher() else {
             return Box::pin(std::future::ready(self.usage()));
         };
-        // A thread that is stuck in it is free when the cell is gone.
-        let looked = tokio::task::spawn_blocking(move || watcher.read(memory));
+        let looked = watch(watcher, memory);
         Box::pin(async {
             let looked = tokio::time::timeout(LOOK, looked).await;
-            looked.ok().and_then(Result::ok).unwrap_or_else(|| Usage {
+            looked.ok().flatten().unwrap_or_else(|| Usage {
                 memory_now: u64::MAX,
                 ..Usage::default()
             })
