@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use jail::container::{ContainerSpec, Uids, host_folders};
 use jail::gvisor::{FOLDER, PROGRAM, ROOT, SHOWN, Sandbox, WORKSPACE};
-use jail::{Access, Missing, Policy, View};
+use jail::{Access, Missing, Policy, View, Zygote};
 use serde_json::{Value, json};
 
 use super::container::on_path;
@@ -77,6 +77,11 @@ impl Maker for Kind {
         let folder = self.place()?;
         let listen = policy.listen;
         let (zygote, library) = self.runtime.clone().unzip();
+        // What stays behind would have to be waited for: whether it can still print is its kernel's secret.
+        let zygote = zygote.map(|zygote| Zygote {
+            lingers: false,
+            ..zygote
+        });
         let sandbox = Sandbox {
             runsc: self.runsc.clone(),
             config: self.config(folder, &policy, uid).to_string(),

@@ -69,6 +69,7 @@ impl Program<'_> {
                 fresh: warm.fresh,
                 has_input: false,
                 gathers: warm.gathers,
+                lingers: true,
                 first: warm.first(&code).to_owned(),
                 argv: argv.iter().map(Into::into).collect(),
                 env: env.iter().map(variable).collect(),

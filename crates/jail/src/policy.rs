@@ -66,6 +66,8 @@ pub struct Zygote {
     pub has_input: bool,
     /// Whether what its programs print is gathered: [`output`](crate::output).
     pub gathers: bool,
+    /// Whether a process may stay when the program ends, which holds its memory until the cell does.
+    pub lingers: bool,
     /// What the runtime is given when it reads of the program's file before it is ready, if
     /// it does: it waits when it reads on, and must not care for these bytes.
     pub first: String,

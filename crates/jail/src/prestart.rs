@@ -148,6 +148,7 @@ mod tests {
             fresh: true,
             has_input: false,
             gathers: true,
+            lingers: true,
             first: "#".to_owned(),
             argv: vec!["/usr/bin/python3".into(), "main.py".into()],
             env: vec!["HOME=/".into()],

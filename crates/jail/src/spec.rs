@@ -181,6 +181,7 @@ fields!(Zygote {
     fresh,
     has_input,
     gathers,
+    lingers,
     first,
     argv,
     env,

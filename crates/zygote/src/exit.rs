@@ -2,8 +2,16 @@
 
 use std::ffi::{c_int, c_void};
 use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use jail::sys;
+
+static LINGERS: AtomicBool = AtomicBool::new(true);
+
+/// Whether a process may stay behind that has the memory.
+pub fn may_linger(may: bool) {
+    LINGERS.store(may, Ordering::Relaxed);
+}
 
 /// Ends this process before the kernel takes its memory apart, which whoever waits for its end
 /// would wait for: another process shares the memory until the cell ends.
@@ -18,7 +26,7 @@ pub fn exit_before_memory(code: i32) -> ! {
         }
     }
     let mut stack = [0_u128; 256];
-    if sys::block_signals().is_ok() {
+    if LINGERS.load(Ordering::Relaxed) && sys::block_signals().is_ok() {
         let end = stack.as_mut_ptr_range().end.cast();
         // SAFETY: the child runs on `stack` alone, which is never used again: we end without
         // returning. Without it all is the same, and takes longer.

@@ -42,7 +42,10 @@ extern "C" fn loaded() {
         Ok(task)
     });
     match task {
-        Ok(task) => stop::arm(task),
+        Ok(task) => {
+            exit::may_linger(task.zygote.lingers);
+            stop::arm(task);
+        }
         // There would never be a program.
         Err(_) => sys::exit_now(1),
     }

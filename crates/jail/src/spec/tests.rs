@@ -109,6 +109,7 @@ fn a_spawner_spec_survives_the_trip_and_no_damage_panics() {
             fresh: true,
             has_input: false,
             gathers: false,
+            lingers: true,
             first: "#".to_owned(),
             argv: vec!["/usr/bin/python3".into(), "main.py".into()],
             env: vec!["HOME=/".into()],
