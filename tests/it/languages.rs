@@ -234,6 +234,40 @@ fn a_language_without_a_runtime_is_refused_with_what_was_searched() {
     );
 }
 
+#[test]
+fn several_languages_are_added_at_once_or_none_if_one_is_misspelled() {
+    for hotcell in everyone() {
+        // Stands for the system's own, which would change this machine: it writes down what it is asked for.
+        let asked = hotcell.place("home/asked");
+        let script = format!("#!/bin/sh\necho \"$@\" >>'{}'\n", asked.display());
+        let apt = hotcell.write("home/only/apt-get", script);
+        fs::set_permissions(&apt, fs::Permissions::from_mode(0o755)).unwrap();
+        let add = |languages: &[&str]| {
+            let mut command = hotcell.command();
+            command.env("PATH", apt.parent().unwrap());
+            command.args(["languages", "add", "--apt"]).args(languages);
+            Running::start(&mut command).finish()
+        };
+
+        let answer = add(&["ruby", "phq"]);
+        assert_eq!(answer.code, Some(2));
+        let hint = "Did you mean `php`";
+        assert!(answer.err().contains(hint), "{}", answer.err());
+        assert!(!asked.exists(), "something was installed");
+
+        let answer = add(&["ruby", "php"]);
+        let install = "install -y --no-install-recommends ruby php-cli";
+        if hotcell.uid == 0 {
+            assert_eq!(answer.code, Some(0), "{}", answer.err());
+            assert_eq!(fs::read_to_string(asked).unwrap(), format!("{install}\n"));
+        } else {
+            let hint = format!("hint: Run `apt-get {install}` as root, or leave --apt out.\n");
+            assert!(answer.err().ends_with(&hint), "{}", answer.err());
+            assert!(!asked.exists(), "something was installed");
+        }
+    }
+}
+
 fn define(hotcell: &Hotcell, id: &str, text: &str) {
     let file = hotcell.write(&format!("{CONFIG}/{id}.toml"), text);
     open_to_all(&file);

@@ -11,7 +11,7 @@ use crate::runtimes::{self, Bar, FetchError, Order, RuntimesFolder, Wanted};
 
 #[derive(clap::Subcommand)]
 pub enum Change {
-    /// Download a runtime for a language into your data folder
+    /// Download runtimes for languages into your data folder
     Add(Add),
     /// Remove a runtime that was downloaded
     Remove {
@@ -22,47 +22,57 @@ pub enum Change {
 
 #[derive(clap::Args)]
 pub struct Add {
-    /// The language, by its id or another of its names
-    language: String,
+    /// The languages, by their ids or other names of theirs
+    #[arg(required = true, value_name = "LANGUAGE")]
+    languages: Vec<String>,
     /// Which runtime to download, where a language has several
     #[arg(long, value_name = "NAME")]
     recipe: Option<String>,
     /// Download one even if this machine has one already, and use it first
     #[arg(long)]
     prefer: bool,
-    /// Install the system's package with apt instead (as root)
+    /// Install the system's packages with apt instead (as root)
     #[arg(long, conflicts_with_all = ["recipe", "prefer"])]
     apt: bool,
 }
 
 pub fn main(change: &Change, engine: &Engine) -> ExitCode {
-    let name = match change {
-        Change::Add(add) => &add.language,
-        Change::Remove { language } => language,
+    let names = match change {
+        Change::Add(add) => add.languages.as_slice(),
+        Change::Remove { language } => std::slice::from_ref(language),
     };
-    let definition = match engine.registry().find(name) {
-        Ok(definition) => definition,
-        Err(error) => {
-            explain(&error.to_string(), error.hint(), Surface::CommandLine);
-            return BAD_INPUT.into();
-        }
-    };
-    let done = match change {
-        Change::Add(asked) if asked.apt => return apt(definition, engine),
-        Change::Add(asked) => add(asked, definition, engine),
-        Change::Remove { .. } => remove(definition, engine),
-    };
-    match done {
-        Ok(text) => {
-            let _ = writeln!(std::io::stdout(), "{text}");
-            ExitCode::SUCCESS
-        }
-        Err(FetchError::NoRecipe(_)) => no_recipe(definition, engine),
-        Err(error) => {
-            print_error(&with_causes(&error), error.hint().as_deref());
-            OUR_FAILURE.into()
+    // Nothing is begun if one of them is misspelled.
+    let mut definitions = Vec::new();
+    for name in names {
+        match engine.registry().find(name) {
+            Ok(definition) => definitions.push(definition),
+            Err(error) => {
+                explain(&error.to_string(), error.hint(), Surface::CommandLine);
+                return BAD_INPUT.into();
+            }
         }
     }
+    if let Change::Add(Add { apt: true, .. }) = change {
+        return apt(&definitions, engine);
+    }
+    let mut code = ExitCode::SUCCESS;
+    for (name, definition) in names.iter().zip(definitions) {
+        let done = match change {
+            Change::Add(asked) => add(asked, name, definition, engine),
+            Change::Remove { .. } => remove(definition, engine),
+        };
+        match done {
+            Ok(text) => {
+                let _ = writeln!(std::io::stdout(), "{text}");
+            }
+            Err(FetchError::NoRecipe(_)) => code = no_recipe(definition, engine),
+            Err(error) => {
+                print_error(&with_causes(&error), error.hint().as_deref());
+                code = OUR_FAILURE.into();
+            }
+        }
+    }
+    code
 }
 
 /// Says where else the language may come from, as a run that is refused does.
@@ -80,11 +90,16 @@ fn no_recipe(definition: &Definition, engine: &Engine) -> ExitCode {
     OUR_FAILURE.into()
 }
 
-fn add(asked: &Add, definition: &Definition, engine: &Engine) -> Result<String, FetchError> {
+fn add(
+    asked: &Add,
+    name: &String,
+    definition: &Definition,
+    engine: &Engine,
+) -> Result<String, FetchError> {
     let around = engine.surroundings();
     let place = RuntimesFolder::in_data(around.data.as_deref().ok_or(FetchError::NoFolder)?);
     // `deno` is another name of a language, and of what runs it: who says it means that.
-    let named = Some(&asked.language).filter(|name| {
+    let named = Some(name).filter(|name| {
         definition.id.as_str() != name.as_str()
             && runtimes::offers_by(name, definition.id.as_str())
             && !Runtime::is_in_path(name, around)
@@ -156,19 +171,26 @@ fn remove(definition: &Definition, engine: &Engine) -> Result<String, FetchError
     ))
 }
 
-/// Installs the packages that the definition names, with the system's own tool.
-fn apt(definition: &Definition, engine: &Engine) -> ExitCode {
-    if satisfied(definition, engine).is_some() {
-        let _ = writeln!(std::io::stdout(), "`{}` runs already", definition.id);
+/// Installs the packages that the definitions name, all at once, with the system's own tool.
+fn apt(definitions: &[&Definition], engine: &Engine) -> ExitCode {
+    let mut packages = Vec::new();
+    for definition in definitions {
+        if satisfied(definition, engine).is_some() {
+            let _ = writeln!(std::io::stdout(), "`{}` runs already", definition.id);
+        } else if let Some(names) = &definition.runtime.install.apt {
+            packages.push(names.as_str());
+        } else {
+            let missing = Runtime::find(definition, engine.surroundings()).err();
+            let hint = missing.and_then(|missing| missing.hint());
+            let message = format!("`{}` has no package for apt", definition.id);
+            print_error(&message, hint.as_deref());
+            return BAD_INPUT.into();
+        }
+    }
+    if packages.is_empty() {
         return ExitCode::SUCCESS;
     }
-    let Some(packages) = &definition.runtime.install.apt else {
-        let missing = Runtime::find(definition, engine.surroundings()).err();
-        let hint = missing.and_then(|missing| missing.hint());
-        let message = format!("`{}` has no package for apt", definition.id);
-        print_error(&message, hint.as_deref());
-        return BAD_INPUT.into();
-    };
+    let packages = packages.join(" ");
     let command = format!("apt-get install -y --no-install-recommends {packages}");
     if !rustix::process::geteuid().is_root() {
         let hint = format!("Run `{command}` as root, or leave --apt out.");
