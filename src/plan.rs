@@ -12,6 +12,7 @@ mod module;
 mod network;
 mod packages;
 mod placeholders;
+mod preparation;
 mod prestart;
 mod session;
 mod show;
@@ -36,6 +37,7 @@ pub use build::{BUILD_FOLDER, Build, WarmUp};
 use environment::{environment, threads};
 pub use limits::{Defaults, Most};
 use placeholders::Names;
+pub use preparation::Preparation;
 use prestart::Program;
 use source::{file_argument, own_name, source_path, source_text};
 
@@ -50,6 +52,8 @@ pub struct RunPlan {
     pub source: CellPath,
     /// What its cell is started with, as far as that is known before the packages are installed and the program is built.
     pub launch: Launch,
+    /// What an engine of ours does so that it can start in a pre-started sandbox.
+    pub preparation: Option<Box<Preparation>>,
     /// What must be built before it can start.
     pub build: Option<Build>,
     /// Whose packages its language has, if any.
@@ -244,6 +248,8 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
             additions.add(launch.files(files))
         }
     };
+    let mut launch = launch;
+    let preparation = Preparation::take(runtime, &mut launch);
     let (packages, lent) = packages.plan(definition, runtime, trees, isolation);
     let (source, failure) = match &session {
         Some(session) => {
@@ -258,6 +264,7 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         runtime: runtime.clone(),
         source,
         launch,
+        preparation: preparation.map(Box::new),
         build,
         packages_from: definition.packages.as_ref().map(|how| how.from),
         packages,

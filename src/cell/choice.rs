@@ -165,6 +165,10 @@ impl Provider for Auto {
         self.first().prestart(launch, requirement, caller)
     }
 
+    fn prepares(&self) -> bool {
+        self.first().prepares()
+    }
+
     fn prepare(&self, view: &View) -> Result<(), CellError> {
         match self.first().prepare(view) {
             // The start will find another.

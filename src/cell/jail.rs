@@ -267,6 +267,11 @@ impl Provider for JailProvider {
         Ok(())
     }
 
+    fn prepares(&self) -> bool {
+        // Containers take longer.
+        self.warming.is_some() && self.sources.copies()
+    }
+
     fn prepare(&self, view: &View) -> Result<(), CellError> {
         // A server has it ready.
         if self.lenders.is_some() && view.mounts.is_empty() {

@@ -37,6 +37,12 @@ pub trait Provider: Send + Sync {
         caller: &Caller,
     ) -> Result<(), CellError>;
 
+    /// Whether sandboxes wait here, and a new one takes so much less time to make than a runtime takes to start that one may be made to have a
+    /// program prepared for a sandbox that waits.
+    fn prepares(&self) -> bool {
+        false
+    }
+
     /// Does beforehand what all cells with this view need. Blocks.
     fn prepare(&self, view: &View) -> Result<(), CellError>;
 

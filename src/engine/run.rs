@@ -199,6 +199,11 @@ impl Engine {
                 }
             }
         };
+        let prepared = self.prepared(plan, launch, surface.requirement, cancelled.as_mut());
+        let launch = match prepared.await {
+            ControlFlow::Continue(launch) => launch,
+            ControlFlow::Break(ended) => return Ok(RunResult::new(*ended)),
+        };
         let Connected {
             launch,
             proxy,
@@ -219,6 +224,37 @@ impl Engine {
             lent,
             refused,
             ..RunResult::new(ended)
+        })
+    }
+
+    /// The launch of a program that is prepared for a sandbox that waits, if there are any. One that cannot be is prepared where it runs,
+    /// where it fails as it always does. A caller who leaves meanwhile ends it.
+    async fn prepared<'a, C: Future<Output = ()>>(
+        &self,
+        plan: &RunPlan,
+        launch: Cow<'a, Launch>,
+        requirement: Requirement,
+        cancelled: Pin<&mut C>,
+    ) -> ControlFlow<Box<Ended>, Cow<'a, Launch>> {
+        let provider = self.provider_of(plan);
+        let Some(preparation) = plan.preparation.as_ref().filter(|_| provider.prepares()) else {
+            return ControlFlow::Continue(launch);
+        };
+        let surface = Surface::silent(requirement);
+        let ended = run::run(provider, &preparation.launch, surface, cancelled).await;
+        ControlFlow::Continue(match ended {
+            Ok(ended) if ended.outcome == Outcome::Cancelled => {
+                return ControlFlow::Break(Box::new(ended));
+            }
+            Ok(Ended {
+                outcome: Outcome::Exited { code: 0, .. },
+                collected,
+                ..
+            }) => match preparation.finish(launch.clone().into_owned(), collected) {
+                Some(prepared) => Cow::Owned(prepared),
+                None => launch,
+            },
+            _ => launch,
         })
     }
 

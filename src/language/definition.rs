@@ -20,6 +20,7 @@ mod way;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Deserialize;
 
@@ -133,19 +134,17 @@ impl Definition {
             fail(line, error.message().lines().collect::<Vec<_>>().join("; "))
         })?;
         let mut definition = Self { id, ..definition };
-        if let (Some(warm), Some(display)) = (&mut definition.warm, &definition.display) {
-            let script = display.scripts.first().map_or("", |script| script.text);
-            warm.before = warm.before.replace("{display}", script);
-        }
-        if let (Some(warm), Some(binding)) = (&mut definition.warm, &definition.binding) {
-            // A string of JSON is one in the languages that have this.
-            let script = serde_json::Value::from(binding.script.text).to_string();
-            warm.before = warm.before.replace("{binding}", &script);
-        }
-        if let (Some(warm), Some(session)) = (&mut definition.warm, &definition.session) {
-            let script = session.worker.map_or("", |worker| worker.text);
-            let script = serde_json::Value::from(script).to_string();
-            warm.before = warm.before.replace("{session}", &script);
+        let display = definition.display.iter().flat_map(|it| &it.scripts).next();
+        let display = display.map_or("", |script| script.text);
+        let binding = definition.binding.as_ref().map(|it| it.script.text);
+        let session = definition.session.as_ref();
+        let session = session.map(|it| it.worker.map_or("", |worker| worker.text));
+        let own = definition
+            .ways
+            .iter_mut()
+            .filter_map(|way| way.warm.as_mut());
+        for warm in definition.warm.iter_mut().chain(own.map(Arc::make_mut)) {
+            warm.fill(display, binding, session);
         }
         let ways = definition.ways().map_err(|message| fail(None, message))?;
         Ok(Self { ways, ..definition })

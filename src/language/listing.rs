@@ -100,7 +100,7 @@ impl Runtime {
 
     /// Whether programs of the language find it started, if they ask for nothing special.
     fn waits(&self, definition: &Definition) -> bool {
-        definition.warm.is_some() && self.way.embedded.is_none()
+        self.way.warm.is_some() || (definition.warm.is_some() && self.way.embedded.is_none())
     }
 }
 

@@ -38,6 +38,10 @@ impl Names<'_> {
             Piece::Text(text) => text.clone(),
             Piece::File => self.file.to_owned(),
             Piece::Name => self.name.to_owned(),
+            Piece::Prepared => {
+                let first = self.runtime.way.prepared.first();
+                first.map_or("", |it| it.as_str()).to_owned()
+            }
             Piece::Out => out(),
             Piece::OutFolder => format!("/workspace/{BUILD_FOLDER}"),
         }

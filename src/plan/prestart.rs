@@ -33,8 +33,15 @@ impl Program<'_> {
             upstream,
             ..
         } = self.additions;
-        let warm = definition.warm.as_ref()?;
+        let own = runtime.way.warm.as_deref();
+        let warm = own.or(definition.warm.as_ref())?;
         let limits = defaults.prestarted_limits();
+        let prepared = runtime.way.prepared.first();
+        // The engine that prepares a program sees nothing beside it.
+        let is_whole = self.files.len() == 1 && launch.view.mounts.is_empty();
+        if prepared.is_some() && (!is_whole || self.additions.session.is_some()) {
+            return None;
+        }
         if !self.is_plain() || !launch.limits.fit_into(&limits) {
             return None;
         }
@@ -54,7 +61,7 @@ impl Program<'_> {
         let is_alone = self.files.len() == 1 && !self.has_packages;
         let [before, after, leave] = warm.code(&code, is_alone)?;
         let (mut env, mut argv) = (launch.env.clone(), self.argv.clone());
-        let mut script = &definition.source.file;
+        let mut script = prepared.unwrap_or(&definition.source.file);
         let bound = self.additions.bound();
         let by_words = bound.filter(Bound::is_loaded_by_words);
         let loaded = by_words.as_ref().map(Bound::script);
@@ -111,7 +118,7 @@ impl Program<'_> {
                 && !bound.wants_new_runtime()
         };
         let can_show = |(display, _): (&Display, _)| self.runs(&display.prelude);
-        runtime.way.embedded.is_none()
+        (runtime.way.embedded.is_none() || !runtime.way.prepared.is_empty())
             && !runtime.way.cold
             && !self.is_given_words
             && !self.is_built

@@ -9,6 +9,7 @@ mod ours;
 mod plain;
 mod program;
 mod top_level;
+mod typescript;
 
 use std::path::Path;
 use std::thread;

@@ -2,15 +2,16 @@
 
 use std::sync::{Arc, OnceLock};
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de};
 
 use super::Rule;
+use super::binding::Script;
 
 /// What a runtime runs beforehand, in each cell, and at its end.
 type Texts = [Arc<str>; 3];
 
 /// A runtime that has started before its program comes.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Warm {
     /// Each pre-started sandbox starts a runtime of its own, after the language was first used.
@@ -47,6 +48,9 @@ pub struct Warm {
     /// `{tier}` is the tier's own part. Not in the first tier.
     #[serde(default)]
     pub before: String,
+    /// A script of ours instead of `before`.
+    #[serde(default, deserialize_with = "script")]
+    pub before_file: Option<Script>,
     #[serde(default)]
     pub after: String,
     /// What it runs when the program has ended, instead of taking itself apart.
@@ -61,7 +65,7 @@ pub struct Warm {
 }
 
 /// What a pre-started runtime has loaded already.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tier {
     /// Modules that let a program that asks for one of them have this tier.
@@ -83,11 +87,39 @@ fn with_tier(text: &str, own: &str) -> Arc<str> {
     }
 }
 
+const SCRIPTS: [Script; 1] = [Script {
+    name: "node.js",
+    text: include_str!("../../../languages/warm/node.js"),
+}];
+
+fn script<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Script>, D::Error> {
+    let name = String::deserialize(from)?;
+    let found = SCRIPTS.into_iter().find(|script| script.name == name);
+    let all = SCRIPTS.map(|script| script.name).join(", ");
+    let unknown = || de::Error::custom(format!("no script `{name}` is built in; there are {all}"));
+    found.ok_or_else(unknown).map(Some)
+}
+
 fn usual_weight() -> u32 {
     8
 }
 
 impl Warm {
+    /// Fills in what `before` leaves open, once the whole definition is read.
+    pub(super) fn fill(&mut self, display: &str, binding: Option<&str>, session: Option<&str>) {
+        // A string of JSON is one in the languages that have this.
+        let string = |text: &str| serde_json::Value::from(text).to_string();
+        if let Some(script) = self.before_file {
+            self.before = script.text.to_owned();
+        }
+        self.before = self.before.replace("{display}", display);
+        for (name, text) in [("{binding}", binding), ("{session}", session)] {
+            if let Some(text) = text {
+                self.before = self.before.replace(name, &string(text));
+            }
+        }
+    }
+
     /// What a runtime for `code` runs beforehand, in each cell, and at its end. A program with files
     /// beside it, which may be named like modules, gets no tier that has loaded some.
     /// `None` for one that wants a new runtime.

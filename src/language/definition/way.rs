@@ -1,11 +1,12 @@
 //! One way to run a language: the programs it needs, how to build, how to start.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, de};
 
-use super::Rule;
 use super::field::{program_names, variables};
+use super::{Rule, Warm};
 use crate::request::CellPath;
 
 /// One way to run the language; a definition has several in order of preference.
@@ -53,6 +54,13 @@ pub struct Way {
     /// How its pre-started runtime is started, if that is not how it runs a program: another way's `run`, whose runtimes it then shares.
     #[serde(default, deserialize_with = "step")]
     pub prestart: Vec<Word>,
+    /// With an engine that prepares the program for `{runtime}`: the files of which it leaves one, in the workspace. The engine then runs in
+    /// a cell of its own, and a runtime that was started by `prestart` waits for that file, which is `{prepared}` there.
+    #[serde(default)]
+    pub prepared: Vec<CellPath>,
+    /// `[warm]` for this way alone.
+    #[serde(default, deserialize_with = "warm")]
+    pub warm: Option<Arc<Warm>>,
     /// What such a runtime runs before the program, after what the program asks for: `{wants}` is what it may show.
     #[serde(default)]
     pub prelude: String,
@@ -88,6 +96,8 @@ pub enum Piece {
     OutFolder,
     /// The program's own name for itself, by `[source] name`.
     Name,
+    /// What an engine has made of the program.
+    Prepared,
 }
 
 impl Way {
@@ -103,6 +113,17 @@ impl Way {
 
     /// Whether the placeholders stand where they mean something.
     pub(super) fn check(&self) -> Result<(), String> {
+        let is_prepared =
+            |word: &Word| matches!(word, Word::Mixed(pieces) if pieces.contains(&Piece::Prepared));
+        let names_prepared = self.prestart.iter().any(is_prepared);
+        if names_prepared == self.prepared.is_empty() || self.run.iter().any(is_prepared) {
+            return Err("`prepared` and a `prestart` with `{prepared}` belong together".to_owned());
+        }
+        if !self.prepared.is_empty() && (self.embedded.is_none() || self.needs.is_empty()) {
+            return Err(
+                "`prepared` is for an engine that prepares programs for a runtime".to_owned(),
+            );
+        }
         if self.embedded.is_some() {
             return match (self.run.as_slice(), self.compile.as_slice()) {
                 ([], []) => Ok(()),
@@ -168,6 +189,10 @@ fn needs<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     }
 }
 
+fn warm<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Arc<Warm>>, D::Error> {
+    Ok(Some(Arc::new(Warm::deserialize(from)?)))
+}
+
 fn engine<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     let name = String::deserialize(from)?;
     if engines::exists(&name) {
@@ -216,6 +241,7 @@ pub(super) fn word(text: String) -> Result<Word, String> {
             "{out}" => Piece::Out,
             "{outdir}" => Piece::OutFolder,
             "{name}" => Piece::Name,
+            "{prepared}" => Piece::Prepared,
             "{runtime}" | "{args...}" | "{sources...}" => {
                 return Err(format!(
                     "`{name}` must be a whole element, not a part of `{text}`"
@@ -224,7 +250,7 @@ pub(super) fn word(text: String) -> Result<Word, String> {
             _ => {
                 return Err(format!(
                     "unknown placeholder `{name}`; there are {{runtime}}, {{file}}, {{name}}, {{out}}, \
-                     {{outdir}}, {{args...}} and {{sources...}}"
+                     {{outdir}}, {{prepared}}, {{args...}} and {{sources...}}"
                 ));
             }
         });

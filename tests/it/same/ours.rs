@@ -97,7 +97,7 @@ fn arguments(program: &Program) -> Value {
     arguments
 }
 
-fn of_output(output: &Value) -> Answer {
+pub fn of_output(output: &Value) -> Answer {
     let text = |key: &str| output[key].as_str().unwrap_or_default().to_owned();
     let ran = ["ok", "failed", "killed"]
         .iter()

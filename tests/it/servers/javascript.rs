@@ -27,6 +27,7 @@ fn ways(hotcell: &Hotcell) -> Vec<&'static str> {
     let mut ways = vec!["javascript@embedded", "typescript@embedded"];
     if has("node") {
         ways.push("javascript@node");
+        ways.push("typescript@node");
     }
     if !data().is_empty() && is_own(hotcell) {
         ways.push("javascript@deno");
@@ -224,4 +225,72 @@ fn a_worker_of_node_calls_tools_too() {
         else studio.say({ text: 'worker' }).then(console.log);";
     let result = client.run(json!({ "language": "javascript", "code": code }));
     assert_eq!(structured(&result)["stdout"], "worker\n", "{result}");
+}
+
+#[test]
+fn a_node_that_waited_runs_typescript_that_calls_tools() {
+    if !has("node") {
+        return;
+    }
+    for hotcell in everyone() {
+        studio(&hotcell);
+        let client = |pool: &str| {
+            let mut command = hotcell.command();
+            command.args(["serve", "--pool", pool]);
+            let mut client = Client::of(command);
+            client.begin();
+            client
+        };
+        let (mut warm, mut cold) = (client("2"), client("0"));
+        let start = |result: &Value| result["_meta"]["dev.hotcell/run"]["runtime"]["start"].clone();
+        let plain = "async function main(): Promise<void> {\n\
+            const said: string = await studio.say({ text: 'one' });\n\
+            console.log(said, await studio.say({ text: 'two' }), typeof ToolError, process.env.NODE_OPTIONS);\n\
+            }\nmain();";
+        let module = "import { studio, ToolError } from 'mcp';\nimport type { Server } from 'mcp';\n\
+            const { sum }: { sum: number } = await studio.add({ first: 1, second: 2 });\n\
+            try { await studio.refuse() } catch (error) { console.log(sum, error instanceof ToolError, (error as ToolError).kind) }";
+        let uncaught = "interface Nothing {}\n\nexport const x: Nothing = await studio.refuse();";
+        let value =
+            "const { sum }: { sum: number } = await studio.add({ first: 20, second: 22 });\nsum";
+        for (name, code) in [
+            ("plain", plain),
+            ("module", module),
+            ("uncaught", uncaught),
+            ("value", value),
+        ] {
+            let ask = json!({ "language": "typescript@node", "code": code });
+            let new = cold.run(ask.clone());
+            assert_eq!(start(&new), "cold", "{new}");
+            let said = |result: &Value| {
+                let of = |part: &str| structured(result)[part].clone();
+                ["status", "stdout", "stderr", "exit_code", "error", "value"].map(of)
+            };
+            let expected = said(&new);
+            let shown = expected.iter().map(Value::to_string).collect::<String>();
+            let wanted = match name {
+                "plain" => "one two function --require=",
+                "module" => "3 true tool",
+                "uncaught" => "main.ts:3",
+                _ => "42",
+            };
+            assert!(shown.contains(wanted), "{name}: {new}");
+            let mut result = Value::Null;
+            // The first may come before one waits.
+            let came = eventually(PATIENCE, || {
+                result = warm.run(ask.clone());
+                assert_eq!(said(&result), expected, "{name}: {result}");
+                start(&result) == "warm"
+            });
+            assert!(came, "{name}: {result}");
+        }
+        // Control: a program that names no server has none.
+        let none = json!({ "language": "typescript@node", "code": "const name: string = 'Tool' + 'Error';\nconsole.log(name in globalThis, typeof $hotcell)" });
+        let result = warm.run(none);
+        assert_eq!(
+            structured(&result)["stdout"],
+            "false undefined\n",
+            "{result}"
+        );
+    }
 }

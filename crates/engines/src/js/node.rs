@@ -1,5 +1,5 @@
 //! Programs for a node that cannot read them: types and the `npm:` of imports are taken
-//! away, and node is started on what is left in our place.
+//! away, and node is started on what is left in our place. Or it is left for a node that has started already.
 
 use std::collections::HashMap;
 use std::fs;
@@ -14,19 +14,29 @@ use crate::script::{self, Dialect};
 /// What node is started on. Beside the program, so that its relative imports are right.
 const WRITTEN: &str = ".main";
 
-/// The first argument is node's own program.
+/// Where what is not started is left, in the workspace.
+const LEFT: &str = ".build";
+
+/// The first argument is node's own program; without it nothing is started.
 pub fn for_node(program: &Program) -> Result<u8, Failed> {
-    let [node, args @ ..] = program.args.as_slice() else {
-        return Err(ours("no program to start".to_owned()));
-    };
     let main = path_of(program)?;
     let mut files = Files::default();
     let source = value::wanted(program.text()?, Dialect::of(&main));
     let written = files.translate(&main, &source, WRITTEN)?;
+    let [node, args @ ..] = program.args.as_slice() else {
+        return leave(&written).map(|()| 0);
+    };
     let mut command = Command::new(node);
     command.arg("--enable-source-maps").arg(&written).args(args);
     // Returns only if that failed.
     Err(ours(format!("{node}: {}", command.exec())))
+}
+
+/// Leaves a file for whoever starts it.
+fn leave(written: &Path) -> Result<(), Failed> {
+    let place = written.with_file_name(LEFT);
+    let place = place.join(written.file_name().unwrap_or_default());
+    fs::rename(written, &place).map_err(|error| ours(format!("{}: {error}", place.display())))
 }
 
 /// Which files were translated, and what became of each.
