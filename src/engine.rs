@@ -334,6 +334,16 @@ impl Engine {
         Some(config.servers_stamp(self.around.config.as_deref()))
     }
 
+    /// Whether a file with variables of a server is another than the one that was read.
+    pub fn env_files_changed(&self) -> bool {
+        let Ok(servers) = self.servers() else {
+            return false;
+        };
+        let settings = servers.all().iter().filter_map(|it| it.settings());
+        let mut files = settings.filter_map(|it| it.env_file.as_ref());
+        files.any(|file| file.has_changed())
+    }
+
     /// Reads anew which servers there are. A file that cannot be read now changes nothing. Blocks.
     pub fn renew_servers(&self) {
         let (Ok(config), Ok(servers)) = (self.config(), self.servers()) else {

@@ -243,7 +243,8 @@ impl Service {
                     () = tokio::time::sleep(LOOK) => {}
                 }
                 let now = self.engine().servers_stamp();
-                if let Some(now) = now.filter(|now| *now != stamp) {
+                let is_other = |now: &_| *now != stamp || self.engine().env_files_changed();
+                if let Some(now) = now.filter(is_other) {
                     stamp = now;
                     let this = self.clone();
                     let renew = tokio::task::spawn_blocking(move || this.engine().renew_servers());

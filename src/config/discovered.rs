@@ -94,9 +94,16 @@ impl Looking<'_> {
             Ok(entry) => entry?,
             Err(why) => return Some(self.mistaken(source, name, &why)),
         };
+        let env_file = entry.env_file(variables);
         let server = match entry.resolve(&source.path, variables) {
-            Ok(server) => server,
-            Err(why) => return Some(self.mistaken(source, name, &why)),
+            Ok(server) => Server { env_file, ..server },
+            Err(why) => {
+                let mistaken = self.mistaken(source, name, &why);
+                return Some(Server {
+                    env_file,
+                    ..mistaken
+                });
+            }
         };
         let is_ours = match &server.reach {
             Reach::Program(program) => {

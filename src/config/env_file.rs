@@ -3,11 +3,30 @@
 use std::fs::OpenOptions;
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use super::stamp::Stamp;
 use crate::request::check_variable;
 
 const LARGEST: u64 = 64 << 10;
+
+/// Such a file, as it is when this is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnvFile {
+    path: PathBuf,
+    stamp: Stamp,
+}
+
+impl EnvFile {
+    pub fn new(path: PathBuf) -> Self {
+        let stamp = Stamp::of([path.clone()]);
+        Self { path, stamp }
+    }
+
+    pub fn has_changed(&self) -> bool {
+        Stamp::of([self.path.clone()]) != self.stamp
+    }
+}
 
 /// The variables in a file. No message has anything of what is in it: its values are secrets.
 pub fn read(path: &Path) -> Result<Vec<(String, String)>, String> {

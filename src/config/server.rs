@@ -8,7 +8,7 @@ use std::time::Duration;
 use hyper::header::{HeaderName, HeaderValue};
 use reqwest::Url;
 
-use super::env_file;
+use super::env_file::{self, EnvFile};
 use super::expand::{Expander, Variables};
 use super::rules::Rules;
 use crate::request::check_variable;
@@ -45,6 +45,8 @@ pub struct Server {
     pub expose: Vec<String>,
     /// The file that it is written in.
     pub source: PathBuf,
+    /// The file with more variables for it, as it was before it was read.
+    pub env_file: Option<EnvFile>,
 }
 
 /// How a server is reached.
@@ -123,6 +125,7 @@ impl Server {
             rules: Rules::default(),
             expose: Vec::new(),
             source: source.to_owned(),
+            env_file: None,
         }
     }
 }
@@ -161,6 +164,7 @@ impl Entry {
             rules: self.rules,
             expose: self.expose,
             source: source.to_owned(),
+            env_file: None,
         })
     }
 
@@ -204,6 +208,14 @@ impl Entry {
             folder: folder.map(|folder| at_home(&folder, expander)),
             env,
         })
+    }
+
+    /// The file with its variables, if it names one that can be found.
+    pub fn env_file(&self, variables: Variables<'_>) -> Option<EnvFile> {
+        let mut expander = Expander::new(variables);
+        let path = expander.expand(self.env_file.as_ref()?).ok()?;
+        let path = at_home(&path, &expander);
+        expander.unset.is_empty().then(|| EnvFile::new(path))
     }
 
     /// The variables of its file, if it names one.

@@ -1,10 +1,10 @@
 //! The servers that other programs have configured: found where that is allowed, and only there.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{log, run, structured};
 use crate::mcp::client::Client;
-use crate::support::{Hotcell, Running, anyone};
+use crate::support::{Hotcell, PATIENCE, Running, anyone, eventually};
 
 const CONFIG: &str = "home/.config/hotcell/config.toml";
 
@@ -108,4 +108,50 @@ fn the_variables_of_an_env_file_reach_their_server_and_nobody_else() {
     }
     assert!(!listed.contains("4711"), "{listed}");
     assert!(listed.contains("clock: 9 tools"), "{listed}");
+}
+
+#[test]
+fn an_env_file_that_changes_is_noticed_while_serving() {
+    let Some(hotcell) = anyone() else { return };
+    let script = hotcell.write("clock.py", include_str!("../../servers/clock.py"));
+    let starts = hotcell.write("clock.log", "");
+    let file = |team: &str| {
+        hotcell.write("home/keys/clock.env", format!("CLOCK_TEAM={team}\n"));
+    };
+    file("red");
+    let entry = json!({
+        "command": "python3",
+        "args": [script],
+        "envFile": "~/keys/clock.env",
+        "env": { "CLOCK_LOG": starts },
+    });
+    let servers = json!({ "servers": { "clock": entry } });
+    hotcell.write("home/.config/Code/User/mcp.json", servers.to_string());
+    hotcell.write(CONFIG, "[servers]\ndiscover = true\n");
+    let mut command = hotcell.command();
+    command.arg("serve");
+    let mut client = Client::of(command);
+    client.begin();
+    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    let code = "try:\n    print(clock.environment()['CLOCK_TEAM'])\nexcept ToolError as error:\n    print(error.message)";
+    let mut expect = |expected: &str| {
+        let mut last = Value::Null;
+        let came = eventually(PATIENCE, || {
+            last = client.run(json!({ "language": "python", "code": code }));
+            let said = structured(&last)["stdout"].as_str().unwrap_or_default();
+            said.contains(expected)
+        });
+        assert!(came, "{expected}: {last}");
+    };
+    expect("red\n");
+    file("blue");
+    expect("blue\n");
+    // One that cannot be read is one bad server, until it can.
+    std::fs::remove_file(hotcell.place("home/keys/clock.env")).expect("it is there");
+    expect("its entry has a mistake");
+    file("green");
+    expect("green\n");
+    // Control: it was started anew for these changes and for nothing else.
+    let started = log(&hotcell, "clock.log");
+    assert_eq!(started.matches("start ").count(), 3, "{started}");
 }
