@@ -152,7 +152,13 @@ def either(asked):
     """The answer; where an event loop runs, what is awaited for it."""
     events = sys.modules.get('asyncio.events')
     is_async = events is not None and events._get_running_loop() is not None
-    return ask_async(asked) if is_async else ask(asked)
+    if not is_async:
+        return ask(asked)
+    waiting = ask_async(asked)
+    if 'tool' in asked:
+        # Python names it where nobody awaits it.
+        waiting.__qualname__ = f"{asked.get('server')}.{asked['tool']}"
+    return waiting
 
 
 def no_constant(name):

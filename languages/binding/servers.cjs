@@ -234,14 +234,18 @@
   // Keeps a function as a tool that later programs call as `saved.NAME({...})`. With an example it is tried first.
   const saveTool = async (f, example) => {
     const script = await ask({ server: 'saved', tool: 'save_script', arguments: { language: 'javascript' } });
-    let program = '';
-    try {
-      const file = ['main.js', 'main.mjs', 'main.cjs', 'main.ts'].find((it) => require('node:fs').existsSync(`/workspace/${it}`));
-      program = require('node:fs').readFileSync(`/workspace/${file}`, 'utf8');
-    } catch {
-      // Then it has no imports.
-    }
-    return (0, eval)(script)(f, example, (server, tool, args) => ask({ server, tool, arguments: args }), program);
+    const read = (...names) => {
+      try {
+        const fs = require('node:fs');
+        return fs.readFileSync(names.map((it) => `/workspace/${it}`).find((it) => fs.existsSync(it)), 'utf8');
+      } catch {
+        // Then it has no imports.
+        return '';
+      }
+    };
+    const typed = read('main.ts');
+    const program = read('.main.mjs', '.main.cjs', 'main.js', 'main.mjs', 'main.cjs') || typed;
+    return (0, eval)(script)(f, example, (server, tool, args) => ask({ server, tool, arguments: args }), program, typed);
   };
 
   const publish = (name, value, place) => {

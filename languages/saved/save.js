@@ -1,6 +1,7 @@
 // `saveTool(f)`: makes a program of a function and of what it imports, and has hotcell keep it. It runs in the sandbox of the program that calls
-// it, when it calls it: as a function of (f, example, call, program), where `program` is the text of the whole program.
-(f, example, call, program) => {
+// it, when it calls it: as a function of (f, example, call, program, typed), where `program` is the text of the whole program, and `typed` the same
+// with its types, if it has some.
+(f, example, call, program, typed = '') => {
   if (typeof f !== 'function') throw new TypeError('saveTool expects a function');
   const text = Function.prototype.toString.call(f);
   const { name } = f;
@@ -46,26 +47,32 @@
   ];
   const imports = lines.filter(([, names]) => words(names).some((word) => [text, ...helpers].some((it) => uses(it, word)))).map(([line]) => line.trim());
 
-  // Its parameters, up to the bracket or the arrow that ends them.
-  const head = (() => {
-    const start = text.indexOf('(');
-    const arrow = /^(?:async\s+)?([A-Za-z_$][\w$]*)\s*=>/.exec(text);
-    if (arrow) return arrow[1];
+  // Where a text has the function.
+  const declared = new RegExp(`(?:export\\s+)?(?:(?:async\\s+)?function\\s*\\*?\\s*|(?:const|let|var)\\s+)${name.replace(/\$/g, '\\$')}(?![\\w$])`);
+  // How deep in brackets a sign leads, or out of them. Those of types are some in a text that has types; the arrow is none.
+  const turn = (text, at, isTyped) => {
+    if ('([{'.includes(text[at]) || (isTyped && text[at] === '<')) return 1;
+    return ')]}'.includes(text[at]) || (isTyped && text[at] === '>' && text[at - 1] !== '=') ? -1 : 0;
+  };
+  // Parameters, up to the bracket that ends them, and what follows.
+  const bracket = (text, start, isTyped) => {
     let depth = 0;
-    for (let at = start; at < text.length; at++) {
-      if ('([{'.includes(text[at])) depth++;
-      if (')]}'.includes(text[at]) && --depth === 0) return text.slice(start + 1, at);
+    for (let at = start; at >= 0 && at < text.length; at++) {
+      const change = turn(text, at, isTyped);
+      depth += change;
+      if (change < 0 && depth === 0) return [text.slice(start + 1, at), text.slice(at + 1)];
     }
-    return '';
-  })();
-  const split = (list) => {
+    return ['', ''];
+  };
+  const [, arrow] = /^(?:async\s+)?([A-Za-z_$][\w$]*)\s*=>/.exec(text) || [];
+  const head = arrow || bracket(text, text.indexOf('('))[0];
+  const split = (list, signs = ',', isTyped = false) => {
     const parts = [''];
     let depth = 0;
-    for (const sign of list) {
-      if ('([{'.includes(sign)) depth++;
-      if (')]}'.includes(sign)) depth--;
-      if (sign === ',' && depth === 0) parts.push('');
-      else parts[parts.length - 1] += sign;
+    for (let at = 0; at < list.length; at++) {
+      depth += turn(list, at, isTyped);
+      if (signs.includes(list[at]) && depth === 0) parts.push('');
+      else parts[parts.length - 1] += list[at];
     }
     return parts.map((part) => part.trim()).filter(Boolean);
   };
@@ -90,15 +97,32 @@
       }
     }
   }
+  // What its types say.
+  const schemaOf = (type = '') => {
+    const plain = type.trim().replace(/^Promise<([\s\S]*)>$/, '$1').trim();
+    const [list, inner, items] = /^(?:(?:Readonly)?Array<([\s\S]+)>|([\s\S]+)\[\])$/.exec(plain) || [];
+    if (list) return { type: 'array', items: schemaOf(inner ?? items) ?? {} };
+    if (/^(string|number|boolean)$/.test(plain)) return { type: plain };
+    return /^(object$|Record<|\{)/.test(plain) ? { type: 'object' } : undefined;
+  };
+  const place = typed.search(declared);
+  const [written, after] = place < 0 ? ['', ''] : bracket(typed, typed.indexOf('(', place), true);
+  const [, members] = (whole && /^\{[^}]*\}\s*:\s*\{([\s\S]*)\}(?:\s*=\s*\{\s*\})?$/.exec(written.trim())) || [];
+  for (const parameter of split(members ?? written, members === undefined ? ',' : ',;\n', true)) {
+    const [, own, isOptional, type] = /^([A-Za-z_$][\w$]*)(\??)\s*:\s*([^=]+?|[\s\S]+?=>[\s\S]+?)(?:=(?!>)[\s\S]*)?$/.exec(parameter) || [];
+    if (!own || !properties[own]) continue;
+    Object.assign(properties[own], schemaOf(type));
+    if (isOptional && required.includes(own)) required.splice(required.indexOf(own), 1);
+  }
+
   // The comment before it says what it is for.
-  const own = name.replace(/\$/g, '\\$');
-  const at = program.search(new RegExp(`(?:export\\s+)?(?:(?:async\\s+)?function\\s+${own}|(?:const|let|var)\\s+${own})(?![\\w$])`));
+  const at = program.search(declared);
   const before = at < 0 ? '' : program.slice(0, at).trimEnd();
   const comment = /\/\*\*?([\s\S]*?)\*\/$/.exec(before) || /((?:^|\n)[ \t]*\/\/[^\n]*)+$/.exec(before);
   const about = [];
   const types = ['string', 'number', 'boolean', 'object', 'array'];
-  let returns;
-  for (const line of (comment ? comment[0] : '').split('\n')) {
+  let returns = schemaOf(/^\s*:\s*([\w<>[\], ]+?)\s*(?:\{|=>)/.exec(after)?.[1]);
+  for (const line of (comment ? comment[0] : '').split(/\n|(?=@(?:param|returns?)\b)/)) {
     const plain = line.replace(/^[\s/*]+|[\s/*]+$/g, '');
     const [, type, own, what] = /^@param\s+(?:\{(\w+)\}\s*)?\[?([\w$]+)[^\s]*\s*-?\s*(.*)$/.exec(plain) || [];
     const [, given, list] = /^@returns?\s+\{(?:Promise<)?(\w+)(\[\])?>?\}/.exec(plain) || [];

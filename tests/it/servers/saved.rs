@@ -139,6 +139,53 @@ saveTool(join, { first: 'a' }).then(console.log);
 }
 
 #[test]
+fn a_function_of_typescript_is_saved_with_its_types() {
+    let Some(hotcell) = everyone().pop() else {
+        return;
+    };
+    if !has("node") {
+        println!("SKIP: there is no node");
+        return;
+    }
+    let mut client = serve(&hotcell);
+    let code = r#"
+import path from 'node:path';
+const LAST: string = 'z';
+function tidy(text: string): string {
+  return text.toUpperCase() + LAST;
+}
+/** Joins words. @param first The first of them */
+async function join(first: string, more?: string[], options: Record<string, number> = {}): Promise<string> {
+  return path.posix.join(first, ...(more ?? []), tidy('x'));
+}
+console.log(await saveTool(join, { first: 'a' }));
+"#;
+    let ran = client.run(json!({ "language": "typescript@node", "code": code }));
+    let said = "Tool 'join' saved. It will be available in future sessions.\n";
+    assert_eq!(structured(&ran)["stdout"], said, "{ran}");
+    let ran = python(
+        &mut client,
+        "print(saved.join(first='a'), saved.join(first='a', more=['b', 'c']))",
+    );
+    assert_eq!(ran["stdout"], "a/Xz a/b/c/Xz\n", "{ran}");
+    let listed = client.request("tools/list", json!({})).to_string();
+    let line =
+        "saved.join({first:string, more?:string[], options?:object}) → string // Joins words";
+    assert!(listed.contains(line), "{listed}");
+    // In the engine of ours, which has no other text of it.
+    let code = "/** Doubles a number. @param {number} n */\nfunction double(n: number): number { return 2 * n; }\nconsole.log(await saveTool(double, { n: 1 }));\nexport {};";
+    let ran = client.run(json!({ "language": "typescript@embedded", "code": code }));
+    assert_eq!(
+        structured(&ran)["stdout"],
+        said.replace("join", "double"),
+        "{ran}"
+    );
+    let listed = client.request("tools/list", json!({})).to_string();
+    let line = "saved.double({n:number}) → number // Doubles a number";
+    assert!(listed.contains(line), "{listed}");
+}
+
+#[test]
 fn what_a_function_returns_is_told_where_its_annotation_says_so() {
     let Some(hotcell) = everyone().pop() else {
         return;
