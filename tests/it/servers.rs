@@ -15,6 +15,7 @@ mod python;
 mod reach;
 mod redact;
 pub mod remote;
+mod roadmap;
 mod saved;
 mod tokens;
 mod told;

@@ -84,7 +84,8 @@ impl Settings {
                 return usual;
             };
             match parse_duration(&text) {
-                Ok(time) if time.as_secs() > 0 => time.as_secs(),
+                // Whole ones, and none is shorter than was asked for.
+                Ok(time) if !time.is_zero() => time.as_secs() + u64::from(time.subsec_nanos() > 0),
                 _ => {
                     notes.push(format!("{name}: `{}` is no time", text.escape_debug()));
                     usual

@@ -1,4 +1,7 @@
 //! Each defect of mcp-server-code-execution-mode (T-C1 to T-C18), as a test that we pass.
+//!
+//! In the order of the design's own list of defects: 1 is T-C1; 2 is T-C2 and T-C3; 3 to 11 are T-C4 to T-C12; 12 is T-C13 and T-C14; 13 and 14 have
+//! tests of that name; 15 is T-C17; 16 is `places::c9`.
 
 use std::fs;
 
@@ -206,4 +209,98 @@ fn t_c2_to_t_c14_what_was_wrong_there_is_right_here() {
     assert_eq!(long["isError"], false);
     let line = python(&mut client, "print('x' * 5_000_000)");
     assert_eq!(line["content"][1]["size"], 5_000_001);
+}
+
+#[test]
+fn t_c16_a_time_may_have_a_unit() {
+    for (written, seconds) in [("60s", 60), ("60", 60), ("1m", 60), ("1500ms", 2)] {
+        let mut client = open(&[("MCP_BRIDGE_TIMEOUT", written)]);
+        let listed = client.request("tools/list", json!({}));
+        let timeout = &listed["result"]["tools"][0]["inputSchema"]["properties"]["timeout"];
+        assert_eq!(timeout["default"], seconds, "{written}: {timeout}");
+    }
+}
+
+#[test]
+fn t_c18_nothing_that_is_installed_here_decides_whether_it_starts() {
+    let Some(hotcell) = anyone() else { return };
+    // As with the newest SDK: whoever imports `mcp` here fails.
+    hotcell.write(
+        "home/site/mcp/__init__.py",
+        "raise ImportError('another mcp')\n",
+    );
+    let mut command = hotcell.command();
+    command
+        .args(["serve", "--as", "code-execution-mode"])
+        .env("PYTHONPATH", hotcell.place("home/site"))
+        .env("PATH", "/nowhere");
+    let mut client = Client::of(command);
+    client.begin();
+    let listed = client.request("tools/list", json!({}));
+    assert_eq!(
+        listed["result"]["tools"][0]["name"], "run_python",
+        "{listed}"
+    );
+    // Control: with programs to run, and that package in the way of them all, a program has our own `mcp`.
+    if has("python3") {
+        let site = hotcell.place("home/site");
+        let site = site.to_str().expect("a path");
+        let code = "import mcp\nfrom mcp import runtime\nprint(mcp.runtime.list_servers_sync())";
+        let told = said(&mut serve(&hotcell, &[("PYTHONPATH", site)]), code);
+        assert_eq!(told, "('saved',)\n");
+        let plain = std::process::Command::new("python3")
+            .args(["-c", "import mcp"])
+            .env("PYTHONPATH", site)
+            .output()
+            .expect("it runs");
+        assert!(String::from_utf8_lossy(&plain.stderr).contains("another mcp"));
+    }
+    // What it is built of is locked: every package of a registry by its checksum.
+    let lock = include_str!("../../../Cargo.lock");
+    let packages = lock.split("[[package]]").skip(1);
+    let fetched = packages.filter(|it| it.contains("source = "));
+    let unlocked: Vec<&str> = fetched.filter(|it| !it.contains("checksum = ")).collect();
+    assert!(unlocked.is_empty(), "{unlocked:?}");
+}
+
+#[test]
+fn defect_13_a_call_begins_anew_and_nothing_says_otherwise() {
+    if !has("python3") {
+        return;
+    }
+    let mut client = open(&[]);
+    assert_eq!(text(&python(&mut client, "kept = 41\nprint(kept)")), "41\n");
+    let again = python(&mut client, "print('kept' in globals())");
+    assert_eq!(text(&again), "False\n");
+    let uri = "resource://mcp-server-code-execution-mode/capabilities";
+    let read = client.request("resources/read", json!({ "uri": uri }));
+    let listed = client.request("tools/list", json!({}));
+    let told = format!("{read}{listed}").to_lowercase();
+    assert!(
+        told.contains("run_python") && !told.contains("persistent"),
+        "{told}"
+    );
+}
+
+#[test]
+fn defect_14_a_call_shows_progress_and_can_be_cancelled() {
+    let Some(hotcell) = anyone() else { return };
+    let mut client = serve(&hotcell, &[]);
+    let mark = marker("defect-14");
+    let code = format!(
+        "import subprocess, sys\nprint('begun', flush=True)\nsubprocess.run([sys.executable, '-c', 'import time; time.sleep(300)', '{mark}'])"
+    );
+    let params = json!({ "name": "run_python", "arguments": { "code": code }, "_meta": { "progressToken": "p" } });
+    client
+        .send(&json!({ "jsonrpc": "2.0", "id": "long", "method": "tools/call", "params": params }));
+    let progress = client.wait(|message| message["method"] == "notifications/progress");
+    assert!(
+        progress["params"]["message"].to_string().contains("begun"),
+        "{progress}"
+    );
+    wait_until_running(&mark, true);
+    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "long" } }));
+    wait_until_running(&mark, false);
+    // Control: the server goes on.
+    assert_eq!(said(&mut client, "print(1)"), "1\n");
 }
