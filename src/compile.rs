@@ -130,9 +130,9 @@ impl Builder {
             }
             None => None,
         };
-        tracing::debug!(steps = build.steps.len(), "builds a program");
+        tracing::debug!(steps = build.all_steps().count(), "builds a program");
         let mut made: Vec<InputFile> = Vec::new();
-        for step in &build.steps {
+        for step in build.all_steps() {
             let launch = step_launch(build, step, made, seed.clone());
             let mut ended = cells.run(&launch, cancelled.as_mut()).await?;
             if !matches!(ended.outcome, Outcome::Exited { code: 0, .. }) {

@@ -23,7 +23,7 @@ mod report;
 mod tls_client;
 mod tunnel;
 
-pub use authorities::Authorities;
+pub use authorities::{Authorities, KEY_STORE};
 pub use certificate_authority::{CertificateAuthority, Error as CertificateError};
 pub use grant::Egress;
 pub use missing_network::missing_network;

@@ -20,8 +20,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 pub use definition::{
-    Binding, Compile, Definition, DefinitionError, Display, Install, Installer, Magic, Packages,
-    Piece, Platform, Problem, Rule, Script, Session, Tier, Wants, Warm, Way, Word, Worker,
+    Binding, Compile, Definition, DefinitionError, Display, Install, Installer, Magic, Module,
+    Packages, Piece, Platform, Problem, Rule, Script, Session, Tier, Wants, Warm, Way, Word,
+    Worker,
 };
 pub use detect::{By, Chosen, unfence};
 pub use embedded::HOST_FIRST;

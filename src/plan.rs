@@ -194,6 +194,7 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
             limits: &settled.limits,
         },
     );
+    let build = build.map(|it| module::add_to_build(it, definition, &names));
     let how = definition.packages.as_ref();
     let root_links = how.filter(|_| packages_shown).into_iter();
     let root_links = root_links.flat_map(|how| how.root_links());

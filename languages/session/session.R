@@ -9,7 +9,8 @@ local({
     unlink(file.path(here, "main.R"))
     library <- new.env()
     sys.source(file.path(folder, "value.R"), library)
-    hotcell <- new.env()
+    hotcell <- list2env(get("hotcell", globalenv()))
+    rm("hotcell", envir = globalenv())
     hotcell$vars <- library$vars(file.path(folder, "vars"))
     attach(list(hotcell = hotcell), name = "hotcell", warn.conflicts = FALSE)
 

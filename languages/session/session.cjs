@@ -4,7 +4,8 @@
 (() => {
     const fs = require('fs'), net = require('net'), util = require('util'), vm = require('vm');
     const path = require('path'), { createRequire } = require('module'), { Session } = require('inspector');
-    const folder = path.resolve('.home/.hotcell'), here = process.cwd(), vars = globalThis.$vars;
+    const folder = path.resolve('.home/.hotcell'), here = process.cwd(), { $module: fill, $vars: vars } = globalThis;
+    delete globalThis.$module;
     delete globalThis.$vars;
     const calls = new net.Socket({ fd: fs.openSync(folder + '/calls', 'r'), readable: true, writable: false });
     const answers = fs.openSync(folder + '/answers', 'w');
@@ -14,7 +15,13 @@
     const hidden = (name, value) => Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
     const own = createRequire(here + '/');
     let made;
-    const hotcell = () => (made ??= { vars: vars(fs, util.inspect, folder + '/vars') });
+    const hotcell = () => {
+        if (!made) {
+            fill(made = {});
+            made.vars = vars(fs, util.inspect, folder + '/vars');
+        }
+        return made;
+    };
     const wanted = Object.assign((name) => (name === 'hotcell' ? hotcell() : own(name)), own);
     const load = async (name) => (name === 'hotcell' ? { default: hotcell(), ...hotcell() } : import(/^\.{0,2}\//.test(name) ? path.resolve(here, name) : own.resolve.paths(name) ? named(name) : name));
     // As a module of the workspace would.

@@ -51,7 +51,8 @@ class Vars(MutableMapping):
     def __repr__(self):
         return repr(dict(self))
 
-module = sys.modules['hotcell'] = ModuleType('hotcell', 'What a program has of hotcell.')
+module = sys.modules['hotcell'] = ModuleType('hotcell')
+exec(text, module.__dict__)
 module.vars = Vars(folder)
 '''
 
@@ -61,7 +62,7 @@ def worker():
     import os
     import sys
     own, names = os.getpid(), sys.modules['__main__'].__dict__
-    library = names.pop('LIBRARY')
+    library, module = names.pop('LIBRARY'), names.pop('MODULE')
     del names['worker']
     # What a pre-started interpreter has at hand, which would take longer than a call: the script for values, and a fork of ours.
     given = names.pop('GIVEN', {})
@@ -152,7 +153,7 @@ def worker():
     def prepare(text):
         nonlocal shows, has_shown, library
         if library and b'hotcell' in text:
-            exec(library, {'__name__': 'hotcell', 'folder': kept})
+            exec(library, {'__name__': 'hotcell', 'folder': kept, 'text': module})
             library = ''
         if has_shown:
             try:

@@ -22,7 +22,7 @@ proc do
     error.is_a?(Interrupt) ? 130 : 1
   end
   # Values that the calls of a session share, whatever their language: all that JSON has.
-  library = <<~'RUBY'
+  library = $hotcell + <<~'RUBY'
     require 'json'
     module Hotcell
       class Vars
@@ -48,10 +48,11 @@ proc do
           File.join(@folder, name)
         end
       end
-      def self.vars = @vars ||= Vars.new(FOLDER)
+      @vars = Vars.new(FOLDER)
     end
     $LOADED_FEATURES << 'hotcell.rb'
   RUBY
+  $hotcell = nil
   # JSON if it is that, but for people at a prompt.
   script = "#{folder}/value.rb"
   Thread.current[:is_session] = true

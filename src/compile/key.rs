@@ -33,7 +33,7 @@ impl Key {
             hash.add(name);
             hash.add(value);
         }
-        for step in &build.steps {
+        for step in build.all_steps() {
             hash.list(step);
         }
         Some(hash.finish())

@@ -5,9 +5,15 @@
 
 use std::path::Path;
 
-use crate::request::{CellPath, InputFile};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::request::{CellPath, FileSource, InputFile};
 
 const FILE: &str = ".home/.hotcell/ca.pem";
+const WGET: &str = ".home/.wgetrc";
+/// The same for Java, which reads no other form, in the workspace.
+pub const KEY_STORE: &str = ".home/.hotcell/ca.jks";
 /// Where systems keep the authorities that everybody trusts. The first is in every sandbox too.
 const SYSTEM: [&str; 4] = [
     "/etc/ssl/certs/ca-certificates.crt",
@@ -86,6 +92,23 @@ impl Authorities {
         }
     }
 
+    /// The settings of wget, which reads no variable, where the list is not the system's.
+    pub fn wget(&self) -> Option<InputFile> {
+        let path = CellPath::parse(WGET).ok().filter(|_| self.file.is_some())?;
+        let text = format!("ca_certificate = {}\n", self.path);
+        Some(InputFile::from_bytes(path, text))
+    }
+
+    /// The list as Java reads it.
+    pub fn key_store(&self) -> Option<InputFile> {
+        let list = match self.file.as_ref().map(|it| &it.source) {
+            Some(FileSource::Bytes(list)) => String::from_utf8_lossy(list).into_owned(),
+            _ => read(&self.path)?,
+        };
+        let path = CellPath::parse(KEY_STORE).ok()?;
+        Some(InputFile::from_bytes(path, key_store(&list)))
+    }
+
     /// The variables by which programs find the list.
     pub fn variables(&self) -> impl Iterator<Item = (String, String)> {
         VARIABLES
@@ -107,6 +130,39 @@ fn certificates(text: &str) -> String {
     bodies
         .map(|(body, _)| format!("{BEGIN}{body}{END}\n"))
         .collect()
+}
+
+/// A Java key store (`JKS`) of trusted certificates. Its checksum is keyed with a password, and is not looked at where there is none.
+fn key_store(list: &str) -> Vec<u8> {
+    const MAGIC: u32 = 0xFEED_FEED;
+    const VERSION: u32 = 2;
+    const TRUSTED: u32 = 2;
+    const CHECKSUM: [u8; 20] = [0; 20];
+    let parts = list.split(BEGIN).skip(1);
+    let bodies = parts.filter_map(|part| part.split_once(END));
+    let bodies = bodies.map(|(body, _)| body.split_whitespace().collect::<String>());
+    let certificates: Vec<Vec<u8>> = bodies
+        .filter_map(|body| STANDARD.decode(body).ok())
+        .collect();
+    let mut store = Vec::new();
+    for number in [MAGIC, VERSION, certificates.len() as u32] {
+        store.extend(number.to_be_bytes());
+    }
+    let text = |store: &mut Vec<u8>, text: &str| {
+        store.extend((text.len() as u16).to_be_bytes());
+        store.extend(text.as_bytes());
+    };
+    for (at, certificate) in certificates.iter().enumerate() {
+        store.extend(TRUSTED.to_be_bytes());
+        text(&mut store, &at.to_string());
+        // When it was made, which nobody looks at.
+        store.extend(0u64.to_be_bytes());
+        text(&mut store, "X.509");
+        store.extend((certificate.len() as u32).to_be_bytes());
+        store.extend(certificate);
+    }
+    store.extend(CHECKSUM);
+    store
 }
 
 #[cfg(test)]

@@ -13,11 +13,11 @@ use super::{Engine, StartError};
 use crate::cell::{Changes, Isolation, Launch, Requirement, Workspace};
 use crate::compile::{Built, Cells, Compiled};
 use crate::display::Shown;
-use crate::egress::{self, Authorities, CertificateAuthority, EgressProxy};
+use crate::egress::{self, Authorities, CertificateAuthority, EgressProxy, KEY_STORE};
 use crate::loopback::PORT;
 use crate::packages::{Installed, InstallerContext, PackageError, PackagePlan, Readied, Refused};
 use crate::plan::{Build, RunPlan};
-use crate::request::Ecosystem;
+use crate::request::{Ecosystem, InputFile};
 use crate::run::{self, Captured, Ended, Outcome, OutputEvent, Spent, Stream, Surface};
 use crate::upstream::{Calls, Ledger};
 
@@ -343,9 +343,21 @@ impl Engine {
             false => Some(CertificateAuthority::new().map_err(StartError::Certificate)?),
         };
         let trusted = authority.as_ref().map(CertificateAuthority::trusted);
-        if let Some(mut trusted) = trusted.or_else(Authorities::of_host) {
-            let file = trusted.file.take();
-            launch = launch.files(file).default_env(trusted.variables());
+        let trusted = trusted.or_else(Authorities::of_host);
+        let wants_key_store = |word: &String| word.contains(KEY_STORE);
+        if launch.argv.iter().any(wants_key_store) {
+            let store = trusted.as_ref().and_then(Authorities::key_store);
+            if store.is_none() {
+                // It has a list of its own then, or none.
+                launch.argv.retain(|word| !wants_key_store(word));
+            }
+            launch = launch.files(store);
+        }
+        if let Some(mut trusted) = trusted {
+            let is_free = |it: &InputFile| !launch.files.iter().any(|own| own.is_in_the_way_of(it));
+            let wget = trusted.wget().filter(is_free);
+            let files = wget.into_iter().chain(trusted.file.take());
+            launch = launch.files(files).default_env(trusted.variables());
         }
         let authority = authority.map(Arc::new);
         let proxy = Arc::new(EgressProxy::new(

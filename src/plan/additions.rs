@@ -47,10 +47,10 @@ impl<'a> Additions<'a> {
     /// Adds all of it to a launch that has the program's files.
     pub fn add(&self, mut launch: Launch) -> Launch {
         if self.session.is_none() {
-            launch = module::add(launch, self.definition, self.code);
+            launch = module::add(launch, self.definition);
         }
         if self.has_network {
-            launch = network::grant(launch);
+            launch = network::grant(launch, self.runtime);
         }
         launch = match self.bound() {
             Some(bound) => bound.bind(launch),

@@ -32,6 +32,10 @@ pub struct Build {
     pub tools: Vec<PathBuf>,
     pub compile: Compile,
     pub warm_up: Option<WarmUp>,
+    /// What builds the module `hotcell`, before the steps.
+    pub module_steps: Vec<Vec<String>>,
+    /// What tells a compiler of it that the program's packages bring.
+    pub module_flags: String,
     /// What the program's packages add: to the environment, and to the files beside it.
     pub more_env: BTreeMap<String, String>,
     pub more_files: Vec<InputFile>,
@@ -97,12 +101,19 @@ pub fn plan(definition: &Definition, names: &Names<'_>, program: Of<'_>) -> Opti
             .collect(),
         compile: compile.clone(),
         warm_up,
+        module_steps: Vec::new(),
+        module_flags: String::new(),
         more_env: BTreeMap::new(),
         more_files: Vec::new(),
     })
 }
 
 impl Build {
+    /// All of its steps, one after the other.
+    pub fn all_steps(&self) -> impl Iterator<Item = &Vec<String>> {
+        self.module_steps.iter().chain(&self.steps)
+    }
+
     /// Has it last this long and take so many MiB, if that is more than it may already.
     pub fn extend(&mut self, run: &Limits, seconds: u32, memory: u32) {
         let seconds = seconds.max(self.compile.timeout);

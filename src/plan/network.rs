@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::cell::Launch;
+use crate::egress::KEY_STORE;
+use crate::language::Runtime;
 use crate::loopback::PORT;
 use crate::request::{CellPath, InputFile};
 
@@ -12,7 +14,13 @@ const NODE: &str = include_str!("../../languages/proxy/node.cjs");
 const NODE_FILE: &str = ".home/.hotcell/proxy.cjs";
 
 /// Tells the program of the egress proxy. Variables that it has already are its caller's wish, and stay.
-pub fn grant(launch: Launch) -> Launch {
+pub fn grant(mut launch: Launch, runtime: &Runtime) -> Launch {
+    let words = runtime.way.network.iter().map(|word| {
+        word.replace("{port}", &PORT.to_string())
+            .replace("{key_store}", &format!("/workspace/{KEY_STORE}"))
+    });
+    let behind = launch.argv.len().min(1);
+    launch.argv.splice(behind..behind, words);
     let path = CellPath::parse(NODE_FILE).expect("a plain path");
     let is_new = launch.files.iter().all(|file| file.path != path);
     let script = is_new.then(|| InputFile::from_bytes(path, NODE));

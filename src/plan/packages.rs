@@ -57,7 +57,12 @@ impl RunPlan {
         let how = &packages.how;
         let tree = format!("{IN_CELL}/{}", set.tree);
         let file = self.source.as_str();
-        let fill = |text: &str| text.replace("{packages}", &tree).replace("{file}", file);
+        let module = self.build.as_ref().map_or("", |it| &it.module_flags);
+        let fill = |text: &str| {
+            text.replace("{packages}", &tree)
+                .replace("{file}", file)
+                .replace("{module}", module)
+        };
         let variables = how.env.iter();
         let variables: BTreeMap<String, String> = variables
             .map(|(name, value)| (name.clone(), fill(value)))

@@ -14,11 +14,23 @@ pub struct Names<'a> {
 }
 
 impl Names<'_> {
+    /// A command.
     pub fn expand(&self, words: &[Word]) -> Vec<String> {
+        match words {
+            [Word::Literal(program), rest @ ..] => {
+                let mut argv = vec![self.program(program)];
+                argv.extend(self.arguments(rest));
+                argv
+            }
+            words => self.arguments(words),
+        }
+    }
+
+    /// Arguments of a command.
+    pub fn arguments(&self, words: &[Word]) -> Vec<String> {
         let mut argv = Vec::new();
         for word in words {
             match word {
-                Word::Literal(text) if argv.is_empty() => argv.push(self.program(text)),
                 Word::Literal(text) => argv.push(text.clone()),
                 // Absolute: with a bare name Python would search PATH for its own prefix.
                 Word::Runtime => argv.push(self.runtime.program.clone()),

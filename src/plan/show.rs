@@ -65,7 +65,7 @@ impl Serialize for RunPlan {
         }
         if let Some(build) = &self.build {
             plan["compile"] = json!({
-                "steps": build.steps,
+                "steps": build.all_steps().collect::<Vec<_>>(),
                 "env": build.env,
                 "timeout_ms": u64::try_from(build.timeout.as_millis()).unwrap_or(u64::MAX),
                 "memory": build.limits.memory,

@@ -546,9 +546,10 @@ fn an_import_of_hotcell_is_ours() {
                 continue;
             }
             // With a registry in reach nothing would be fetched either: `packages` of the result are none.
-            let result = hotcell.json(&["-l", language, "-c", code, "a"]);
+            let result = hotcell.json(&["--timeout", "60", "-l", language, "-c", code, "a"]);
             assert_eq!(result["status"], "ok", "{language}: {result:#}");
             assert!(result.get("packages").is_none(), "{language}: {result:#}");
+            assert!(result.get("files").is_none(), "{language}: {result:#}");
             let said = result["stdout"].as_str().expect("text");
             assert!(said.contains("a") && said.contains("x"), "{said}");
             assert!(
@@ -560,5 +561,10 @@ fn an_import_of_hotcell_is_ours() {
         hotcell.write("home/own/hotcell.py", "name = 'own'\n");
         hotcell.write("home/own/main.py", "import hotcell\nprint(hotcell.name)\n");
         assert_eq!(run_in(&hotcell, "home/own", &["main.py"]).out(), "own\n");
+        // A module beside the program may be the one that asks for it.
+        hotcell.write("home/two/helper.py", "from hotcell import args\n");
+        hotcell.write("home/two/main.py", "import helper\nprint(helper.args)\n");
+        let answer = run_in(&hotcell, "home/two", &["main.py", "x"]);
+        assert_eq!(answer.out(), "['x']\n", "{}", answer.err());
     }
 }

@@ -1,6 +1,7 @@
 //! The network of a run: what was granted is reached, and nothing else, by any trick;
 //! seen from outside by the world itself.
 
+mod authorities;
 mod deno;
 mod hostile;
 mod secrets;

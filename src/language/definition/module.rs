@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, de};
 
+use super::Word;
+use super::way::{step, steps};
+
 /// `[module]` of a definition.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -16,6 +19,23 @@ pub struct Module {
     /// What lets the runtime find it.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// How a compiler finds it: then the files are the compiler's, and not the program's.
+    pub build: Option<ModuleBuild>,
+}
+
+/// `[module.build]` of a definition.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModuleBuild {
+    /// Commands before those of `compile`.
+    #[serde(deserialize_with = "steps")]
+    pub steps: Vec<Vec<Word>>,
+    /// Arguments before the program's file in those of `compile`.
+    #[serde(deserialize_with = "step")]
+    pub flags: Vec<Word>,
+    /// What `{module}` is in `[packages] env`.
+    #[serde(deserialize_with = "step")]
+    pub with_packages: Vec<Word>,
 }
 
 impl Module {
@@ -28,7 +48,7 @@ impl Module {
     }
 }
 
-const FILES: [(&str, &str); 10] = [
+const FILES: [(&str, &str); 13] = [
     (
         "hotcell.py",
         include_str!("../../../languages/module/hotcell.py"),
@@ -56,6 +76,18 @@ const FILES: [(&str, &str); 10] = [
     (
         "hotcell.sh",
         include_str!("../../../languages/module/hotcell.sh"),
+    ),
+    (
+        "hotcell.go",
+        include_str!("../../../languages/module/hotcell.go"),
+    ),
+    (
+        "overlay.json",
+        include_str!("../../../languages/module/overlay.json"),
+    ),
+    (
+        "hotcell.rs",
+        include_str!("../../../languages/module/hotcell.rs"),
     ),
     (
         "index.cjs",

@@ -66,15 +66,21 @@ pub struct Worker {
     pub text: &'static str,
 }
 
+/// Each begins with the module `hotcell` of its language, which has other `vars` in a session.
 const WORKERS: [Worker; 5] = [
     Worker {
         name: "session.R",
-        text: include_str!("../../../languages/session/session.R"),
+        text: concat!(
+            include_str!("../../../languages/module/hotcell.R"),
+            include_str!("../../../languages/session/session.R")
+        ),
     },
     Worker {
         name: "session.cjs",
         text: concat!(
-            "globalThis.$vars = ",
+            "globalThis.$module = (exports) => {\n",
+            include_str!("../../../languages/module/index.cjs"),
+            "};\nglobalThis.$vars = ",
             include_str!("../../../languages/session/vars.js"),
             ";\n",
             include_str!("../../../languages/session/session.cjs")
@@ -82,15 +88,28 @@ const WORKERS: [Worker; 5] = [
     },
     Worker {
         name: "session.py",
-        text: include_str!("../../../languages/session/session.py"),
+        text: concat!(
+            "MODULE = r'''",
+            include_str!("../../../languages/module/hotcell.py"),
+            "'''\n",
+            include_str!("../../../languages/session/session.py")
+        ),
     },
     Worker {
         name: "session.rb",
-        text: include_str!("../../../languages/session/session.rb"),
+        text: concat!(
+            "# A session in Ruby, after the module of the language.\n#\n$hotcell = <<'END_OF_MODULE'\n",
+            include_str!("../../../languages/module/hotcell.rb"),
+            "END_OF_MODULE\n",
+            include_str!("../../../languages/session/session.rb")
+        ),
     },
     Worker {
         name: "session.sh",
-        text: include_str!("../../../languages/session/session.sh"),
+        text: concat!(
+            include_str!("../../../languages/module/hotcell.sh"),
+            include_str!("../../../languages/session/session.sh")
+        ),
     },
 ];
 

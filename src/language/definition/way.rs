@@ -48,6 +48,10 @@ pub struct Way {
     /// The same for programs that import a module of `[binding]`: what has the runtime look for it.
     #[serde(default)]
     pub modules: Vec<String>,
+    /// Arguments behind the program for runs that are granted a network, where the runtime reads no variables: `{port}` is the egress
+    /// proxy's, `{key_store}` the trusted authorities in a file as Java reads it.
+    #[serde(default)]
+    pub network: Vec<String>,
     /// Its runtime runs no prelude, so a program that needs one gets a new runtime.
     #[serde(default)]
     pub without_prelude: bool,
@@ -205,11 +209,11 @@ fn engine<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error
     )))
 }
 
-fn step<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Word>, D::Error> {
+pub(super) fn step<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Word>, D::Error> {
     words(Vec::<String>::deserialize(from)?).map_err(de::Error::custom)
 }
 
-fn steps<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Vec<Word>>, D::Error> {
+pub(super) fn steps<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Vec<Word>>, D::Error> {
     let steps = Vec::<Vec<String>>::deserialize(from)?;
     let steps = steps.into_iter().map(words).collect::<Result<_, _>>();
     steps.map_err(de::Error::custom)

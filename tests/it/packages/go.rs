@@ -90,6 +90,12 @@ fn what_a_go_program_imports_is_had_once_and_then_nobody_is_asked() {
                 "{again}"
             );
         }
+        // Our own module is there beside them.
+        let both = PROGRAM
+            .replace("\"fmt\"", "\"fmt\"\n\t\"hotcell\"")
+            .replace("Println(", "Println(hotcell.Args, ");
+        let both = run(&hotcell, &registry, &["-c", &both, "x"]);
+        assert_eq!(both["stdout"], "[x] v1.1.0\n", "{both}");
         // Another program with the same packages is built, and asks nobody either.
         let other = run(
             &hotcell,
@@ -216,4 +222,41 @@ fn a_module_of_the_real_proxy_is_imported() {
         .expect("it can be started");
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "b de\n", "{said}");
+}
+
+/// Arguments, a value on a line, values by name, a tool: as `docs/running.md` has them.
+const WITH_MODULE: &str = r#"package main
+
+import (
+	"fmt"
+	"hotcell"
+)
+
+func main() {
+	hotcell.Display(hotcell.Args, 2)
+	fmt.Println(hotcell.Set("kept", []string{"x"}))
+	var kept []string
+	fmt.Println(hotcell.Get("kept", &kept), kept, hotcell.Get("../x", &kept))
+	_, err := hotcell.Call("nobody.tool", map[string]any{})
+	fmt.Println(err)
+}
+"#;
+
+#[test]
+fn an_import_of_hotcell_is_ours_in_go() {
+    if !has_go() {
+        return;
+    }
+    for hotcell in everyone() {
+        let registry = registry();
+        let result = run(&hotcell, &registry, &["-c", WITH_MODULE, "a"]);
+        let expected = "[a]\n2\n<nil>\n<nil> [x] not a name for a value: \"../x\"\n\
+                        this run was given no servers: see `hotcell servers`\n";
+        assert_eq!(result["stdout"], expected, "{}: {result}", hotcell.name);
+        assert_eq!((result.get("packages"), registry.asked()), (None, 0));
+        // Control: without ours there is no such package.
+        let other = WITH_MODULE.replace("hotcell", "hotcel");
+        let other = run(&hotcell, &registry, &["-c", &other]);
+        assert_eq!(other["error"]["kind"], "missing_module", "{other}");
+    }
 }

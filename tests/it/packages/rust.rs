@@ -120,6 +120,11 @@ fn what_a_rust_program_uses_is_had_once_and_then_nobody_is_asked() {
         (&first["stdout"], &true.into(), &true.into()),
         "{again}"
     );
+    // Our own module is there beside them.
+    let both =
+        "use tinything::VERSION;\nfn main() { println!(\"{VERSION} {:?}\", hotcell::args()); }\n";
+    let both = rust.run(&["-c", both, "x"]);
+    assert_eq!(both["stdout"], "1.1.0 [\"x\"]\n", "{both}");
     let other = rust.run(&["-c", &PROGRAM.replace("{VERSION}", "2 {VERSION}")]);
     assert_eq!(other["stdout"], "2 1.1.0\n", "{other}");
     assert_eq!(
@@ -244,4 +249,34 @@ fn crates_of_the_real_index_are_built() {
         "{\"x\":1}\n",
         "{said}"
     );
+}
+
+/// Arguments, a value on a line, values by name, a tool: as `docs/running.md` has them.
+const WITH_MODULE: &str = r##"use hotcell::{args, display};
+
+fn main() {
+    display(&args()[0]);
+    hotcell::set("kept", r#"["x"]"#).unwrap();
+    println!("{:?} {}", hotcell::get("kept"), hotcell::set("../x", "1").is_err());
+    println!("{}", hotcell::call("nobody.tool", "{}").unwrap_err());
+}
+"##;
+
+#[test]
+fn an_import_of_hotcell_is_ours_in_rust() {
+    let Some(rust) = Rust::start() else {
+        return;
+    };
+    let stranger = package("hotcell", "1.0.0", "pub fn args() -> u8 { 9 }\n", "");
+    rust.registry
+        .add_crate("hotcell", "1.0.0", OLD, &stranger, "");
+    let result = rust.run(&["-c", WITH_MODULE, "a"]);
+    let expected =
+        "a\nSome(\"[\\\"x\\\"]\") true\nthis run was given no servers: see `hotcell servers`\n";
+    assert_eq!(result["stdout"], expected, "{result}");
+    assert_eq!((result.get("packages"), rust.registry.asked()), (None, 0));
+    // A program that has one of its own keeps it.
+    let own = "mod hotcell { pub fn name() -> &'static str { \"own\" } }\nuse hotcell::name;\nfn main() { println!(\"{}\", name()) }\n";
+    let own = rust.run(&["-c", own]);
+    assert_eq!(own["stdout"], "own\n", "{own}");
 }

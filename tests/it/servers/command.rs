@@ -174,3 +174,72 @@ fn a_sandbox_without_servers_has_no_command_and_a_session_has_it_in_every_call()
         assert_eq!(call(later), "later\n");
     }
 }
+
+/// A program in each language that has a function for it: a call with a value, and one that fails.
+const CALLS: [(&str, &str, &str); 9] = [
+    (
+        "bash",
+        "bash",
+        "source hotcell.sh\nhotcell_call studio.add first=5\nhotcell_call studio.refuse",
+    ),
+    (
+        "perl",
+        "perl",
+        "use hotcell;\nprint hotcell::call('studio.add', { first => 5 })->{sum}, qq(\\n);\nhotcell::call('studio.refuse');",
+    ),
+    (
+        "ruby",
+        "ruby",
+        "require 'hotcell'\np Hotcell.call('studio.add', first: 5)['sum']\nHotcell.call('studio.refuse')",
+    ),
+    (
+        "lua",
+        "sh",
+        "local hotcell = require('hotcell')\nprint(hotcell.call('studio.add', '{\"first\": 5}'))\nhotcell.call('studio.refuse')",
+    ),
+    (
+        "lua@lua5.4",
+        "lua5.4",
+        "local hotcell = require('hotcell')\nprint(hotcell.call('studio.add', '{\"first\": 5}'))\nhotcell.call('studio.refuse')",
+    ),
+    (
+        "php",
+        "php",
+        "<?php require 'hotcell.php';\necho \\hotcell\\call('studio.add', ['first' => 5])['sum'], \"\\n\";\n\\hotcell\\call('studio.refuse');",
+    ),
+    (
+        "r",
+        "Rscript",
+        "source('hotcell.R')\ncat(hotcell$call('studio.add', '{\"first\": 5}'), '\\n')\nhotcell$call('studio.refuse')",
+    ),
+    (
+        "go",
+        "go",
+        "package main\nimport (\n\"fmt\"\n\"hotcell\"\n)\nfunc main() {\nsum, err := hotcell.Call(\"studio.add\", map[string]any{\"first\": 5})\nfmt.Println(sum, err)\n_, err = hotcell.Call(\"studio.refuse\", map[string]any{})\npanic(err)\n}",
+    ),
+    (
+        "rust",
+        "rustc",
+        "fn main() {\nprintln!(\"{}\", hotcell::call(\"studio.add\", \"{\\\"first\\\": 5}\").unwrap());\nhotcell::call(\"studio.refuse\", \"{}\").unwrap();\n}",
+    ),
+];
+
+#[test]
+fn the_module_hotcell_calls_tools_in_every_language_that_has_it() {
+    let Some(hotcell) = prepared() else { return };
+    for (language, runtime, code) in CALLS {
+        let is_heavy = matches!(runtime, "go" | "rustc" | "Rscript" | "php");
+        if !(if is_heavy {
+            has_heavy(runtime)
+        } else {
+            has(runtime)
+        }) {
+            continue;
+        }
+        let result = run(&hotcell, &["--timeout", "60", "-l", language, "-c", code]);
+        let [out, err] = ["stdout", "stderr"].map(|it| result[it].as_str().unwrap_or_default());
+        assert!(out.contains('6'), "{language}: {result}");
+        assert!(err.contains("no paper"), "{language}: {result}");
+        assert_eq!(result["status"], "failed", "{language}: {result}");
+    }
+}

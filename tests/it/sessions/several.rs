@@ -234,6 +234,50 @@ fn values_by_name_are_shared_by_all_languages() {
 }
 
 #[test]
+fn the_module_is_whole_in_a_session() {
+    for hotcell in everyone() {
+        let mut client = serve(&hotcell, &[]);
+        let python = "import hotcell\nprint(hotcell.args)\nhotcell.display('shown')\nhotcell.vars['x'] = 1\n\
+                      try: hotcell.tools.nobody\nexcept AttributeError as error: print(error)";
+        let said = prints(&mut client, "python", python);
+        assert!(
+            said.starts_with("[]\n") && said.contains("there is no server"),
+            "{said}"
+        );
+        let javascript = "import { args, display, tools, vars } from 'hotcell';\nconsole.log(args, typeof display, vars.x);\n\
+                          try { tools.nobody } catch (error) { console.log(error.message) }";
+        let engines = ["javascript@embedded", "javascript@node"];
+        for engine in engines.into_iter().take(1 + usize::from(has("node"))) {
+            let said = prints(&mut client, engine, javascript);
+            assert!(
+                said.starts_with("[] function 1\nthere is no server nobody"),
+                "{engine}: {said}"
+            );
+        }
+        let bash = "hotcell_display one two; hotcell_call nobody.tool 2>&1 || echo $?";
+        assert_eq!(
+            prints(&mut client, "bash", bash),
+            "one\ntwo\nthis run was given no servers: see `hotcell servers`\n4\n"
+        );
+        if has("ruby") {
+            let ruby = "require 'hotcell'\np Hotcell.args, Hotcell.vars['x']\nHotcell.display('x')\n\
+                        begin; Hotcell.call('nobody.tool'); rescue => error; puts error.message; end";
+            let said = prints(&mut client, "ruby", ruby);
+            assert!(
+                said.starts_with("[]\n1\n\"x\"\nthis run was given no servers"),
+                "{said}"
+            );
+        }
+        if has("Rscript") {
+            let r = "hotcell$display(length(hotcell$args), hotcell$vars$x)\n\
+                     tryCatch(hotcell$call('nobody.tool'), error = function(error) cat(conditionMessage(error)))";
+            let said = prints(&mut client, "r", r);
+            assert!(said.contains("this run was given no servers"), "{said}");
+        }
+    }
+}
+
+#[test]
 fn node_has_the_same_values() {
     let Some(hotcell) = anyone().filter(|_| has("node")) else {
         return;

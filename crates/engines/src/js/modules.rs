@@ -31,6 +31,14 @@ const LIBRARIES: &[(&str, &str)] = &[
     ("readline", include_str!("lib/readline.js")),
     ("url", include_str!("lib/url.js")),
     (
+        "hotcell",
+        concat!(
+            "(exports) => {\n",
+            include_str!("../../../../languages/module/index.cjs"),
+            "}"
+        ),
+    ),
+    (
         "vars",
         include_str!("../../../../languages/session/vars.js"),
     ),

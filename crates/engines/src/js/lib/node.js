@@ -220,7 +220,11 @@
     }),
     perf_hooks: () => ({ performance }),
     crypto: () => crypto,
-    hotcell: () => ({ vars: host.library('vars')(fs, library('inspect').inspect, '/workspace/.home/.hotcell/vars') }),
+    hotcell: () => {
+      const own = {};
+      host.library('hotcell')(own);
+      return Object.assign(own, { vars: host.library('vars')(fs, library('inspect').inspect, '/workspace/.home/.hotcell/vars') });
+    },
     string_decoder: () => ({ StringDecoder: class { write(bytes) { return Buffer.wrap(bytes).toString(); } end() { return ''; } } }),
   };
   const made = new Map();
