@@ -40,6 +40,13 @@ use crate::output::{BAD_INPUT, OUR_FAILURE};
 use crate::request::IsolationChoice;
 use speech::{Speech, is_verbose, print_error, print_hint, print_note, show_progress};
 
+const EXAMPLES: &str = "\
+Examples:
+  hotcell a.py x y                 Run a file with arguments (short for `hotcell run a.py x y`)
+  hotcell run py 'print(6 * 7)'    Run a line of code
+  hotcell install claude-code      Add hotcell to an MCP client
+  hotcell help running             Read more; `hotcell help` lists the topics";
+
 /// Run untrusted code in a sandbox
 #[derive(Parser)]
 #[command(
@@ -48,7 +55,8 @@ use speech::{Speech, is_verbose, print_error, print_hint, print_note, show_progr
     long_version = env!("HOTCELL_VERSION"),
     propagate_version = true,
     disable_help_subcommand = true,
-    max_term_width = 100
+    max_term_width = 100,
+    after_help = EXAMPLES
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -61,9 +69,9 @@ struct Arguments {
 enum Command {
     /// Run a program in a sandbox
     Run(Box<run::Arguments>),
-    /// Run code piece by piece in one sandbox, at a terminal or from standard input
+    /// Run code interactively in one sandbox
     Repl(Box<repl::Arguments>),
-    /// Run programs for MCP clients, over standard input and output or over HTTP
+    /// Start the MCP server, on standard input and output or over HTTP
     Serve(Box<serve::Arguments>),
     /// Add hotcell to an MCP client on this machine
     Install(install::Arguments),
@@ -79,24 +87,24 @@ enum Command {
     Saved(saved::Arguments),
     /// Print or install a skill that teaches an agent to use hotcell
     Skill(skill::Arguments),
-    /// Show what was run
+    /// List what was run, or show one run
     Logs(logs::Arguments),
-    /// Run what was recorded again, and say what differs
+    /// Run a recorded program again and show what differs
     Replay(replay::Arguments),
-    /// Test the sandbox on this machine, with a program inside it
+    /// Test from inside whether the sandbox works on this machine
     Doctor(doctor::Arguments),
-    /// Print every setting and where it comes from, or edit, check or describe the file of settings
+    /// Print all settings and where they come from; edit or check the file
     Config(config::Arguments),
     /// Print the token that HTTP clients send
     Token(token::Arguments),
-    /// Make images for containers, without any registry
+    /// Build a container image for `--isolation podman` or `docker`
     Image(image::Arguments),
-    /// Print what completes hotcell's arguments in a shell
+    /// Print the completion script for a shell
     Completions(completions::Arguments),
     /// Write the manual pages to a folder
     #[command(hide = true)]
     Man(completions::Man),
-    /// Print how a command is used, or a page on a topic
+    /// Print help for a command or a topic
     Help(help::Arguments),
 }
 
@@ -201,14 +209,15 @@ fn parse_run(words: &[OsString]) -> run::Arguments {
 
 /// How much of the sandbox must be there: for `run` and `serve`.
 #[derive(clap::Args)]
+#[command(next_help_heading = "Sandbox")]
 struct RequirementArguments {
-    /// Refuse to run unless every wall of the sandbox is in place (`strict`), or unless the program has a kernel of its own (`kernel`)
+    /// Refuse to run unless every layer of the sandbox is active (`strict`), or unless the program has a kernel of its own (`kernel`)
     #[arg(long, value_name = "LEVEL", value_parser = ["strict", "kernel"], conflicts_with = "allow_reduced")]
     require: Option<String>,
-    /// Run even if this machine lacks a wall that confines the program
+    /// Run even if this machine cannot build a layer of the sandbox that confines the program
     #[arg(long)]
     allow_reduced: bool,
-    /// Who builds the walls of the sandbox: hotcell itself (`jail`), a container engine, or whichever can (`auto`) [default: jail]
+    /// What makes the sandbox: hotcell itself (`jail`), a container engine, gVisor, or the first that works (`auto`) [default: jail]
     #[arg(long, value_name = "PROVIDER", value_parser = IsolationChoice::WORDS)]
     isolation: Option<String>,
 }
@@ -253,6 +262,11 @@ fn with_causes(error: &dyn Error) -> String {
         cause = error.source();
     }
     text
+}
+
+/// A line on standard output. Nobody left to read it is no failure.
+fn print_line(text: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stdout().lock(), "{text}");
 }
 
 fn print_json(value: &impl serde::Serialize) {

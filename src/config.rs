@@ -256,7 +256,7 @@ impl Config {
         }
         for host in network.with_paths() {
             notes.push(format!(
-                "network: all of `{host}` was granted: a path is no bound"
+                "network: all of `{host}` was granted: a grant cannot be limited to a path"
             ));
         }
         let touched = |hosts: &[Pattern]| hosts.iter().any(|host| network.touches(host));

@@ -8,7 +8,7 @@ use std::process::{self, ExitCode};
 
 use serde_json::{Value, json};
 
-use super::{BAD_INPUT, OUR_FAILURE, print_error, print_json, print_note};
+use super::{BAD_INPUT, OUR_FAILURE, print_error, print_json, print_line, print_note};
 use crate::config::{Config, Origin, Reach, Settled, listing, reference};
 use crate::language::{Surroundings, Tiers};
 
@@ -133,7 +133,7 @@ fn check(folder: &Path) -> ExitCode {
         true => format!("{} is fine", file.display()),
         false => format!("{} is not there, so the defaults hold", file.display()),
     };
-    println!("{said}");
+    print_line(said);
     ExitCode::SUCCESS
 }
 

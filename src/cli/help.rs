@@ -30,12 +30,12 @@ const PAGES: &[(&str, &str, Option<&str>)] = &[
     ("config", "every key of config.toml", None),
     (
         "errors",
-        "the kinds of errors, and exit statuses",
+        "statuses and kinds of errors",
         Some(include_str!("../../docs/errors.md")),
     ),
     (
         "isolation",
-        "who builds the walls: the jail, containers, gVisor",
+        "what makes the sandbox: the jail, containers, gVisor",
         Some(include_str!("../../docs/isolation.md")),
     ),
     (
@@ -65,12 +65,12 @@ const PAGES: &[(&str, &str, Option<&str>)] = &[
     ),
     (
         "packages",
-        "packages of programs",
+        "how packages are found and installed",
         Some(include_str!("../../docs/packages.md")),
     ),
     (
         "page",
-        "the page of a server, for people",
+        "the web page of a server",
         Some(include_str!("../../docs/page.md")),
     ),
     (
@@ -85,12 +85,12 @@ const PAGES: &[(&str, &str, Option<&str>)] = &[
     ),
     (
         "repl",
-        "run code piece by piece",
+        "run code interactively",
         Some(include_str!("../../docs/repl.md")),
     ),
     (
         "results",
-        "what comes back of a run: text, values, pictures, files",
+        "what a run returns: text, values, pictures, files",
         Some(include_str!("../../docs/results.md")),
     ),
     (

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use super::{BAD_INPUT, OUR_FAILURE, print_error, print_note};
+use super::{BAD_INPUT, OUR_FAILURE, print_error, print_line, print_note};
 use crate::cell::{EngineKind, build_image};
 use crate::config::{Config, is_image_name};
 use crate::language::Surroundings;
@@ -56,7 +56,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     let settings = config.map(|config| config.container).unwrap_or_default();
     match build_image(kind, &settings, name, root.as_deref()) {
         Ok(()) => {
-            println!("{name}");
+            print_line(name);
             print_note(&format!(
                 "to use it, write to config.toml: [container] image = \"{name}\""
             ));

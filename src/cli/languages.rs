@@ -15,6 +15,9 @@ mod fetch;
 pub struct Arguments {
     #[command(subcommand)]
     change: Option<fetch::Change>,
+    /// List only this language
+    #[arg(value_name = "LANGUAGE")]
+    name: Option<String>,
     /// Print the list as JSON
     #[arg(long)]
     json: bool,
@@ -39,7 +42,16 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         };
     }
     // As `serve` would have it.
-    let rows = rows(engine.registry(), engine.surroundings(), true);
+    let mut rows = rows(engine.registry(), engine.surroundings(), true);
+    if let Some(name) = &arguments.name {
+        match engine.registry().find(name) {
+            Ok(language) => rows.retain(|row| row.id == language.id.as_str()),
+            Err(error) => {
+                explain(&with_causes(&error), error.hint(), Surface::CommandLine);
+                return BAD_INPUT.into();
+            }
+        }
+    }
     let mut stdout = std::io::stdout().lock();
     let text = if arguments.json {
         serde_json::to_string_pretty(&rows).unwrap_or_default() + "\n"
@@ -61,11 +73,13 @@ fn table(rows: &[Row]) -> String {
         let (from, start) = (row.from.unwrap_or_default(), row.start.unwrap_or_default());
         text += &format!("{:<13} {version:<12} {from:<9} {start:<5} {path}\n", row.id);
     }
-    text += &format!(
-        "\n{} of {} can run here. Not here:\n\n",
-        here.len(),
-        rows.len()
-    );
+    if rows.len() > 1 {
+        text += &format!(
+            "\n{} of {} can run here. Not here:\n\n",
+            here.len(),
+            rows.len()
+        );
+    }
     for row in missing {
         let problem = row.problem.as_deref().unwrap_or_default();
         text += &format!("{:<13} {problem}\n", row.id);

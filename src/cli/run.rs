@@ -296,12 +296,13 @@ fn report(
                     print_note(note);
                 }
                 // A program that failed by itself has said why; the rest is for us to say.
-                match (&output.error, &on_host) {
-                    (Some(_), Some(hint)) if verdict.is_said => print_hint(hint),
-                    (Some(error), _) if !verdict.is_said => {
-                        print_error(&error.message, error.hint.as_deref());
+                if let Some(error) = &output.error {
+                    let hint = error.hint.as_deref();
+                    match (verdict.is_said, hint) {
+                        (false, hint) => print_error(&error.message, hint),
+                        (true, Some(hint)) => print_hint(hint),
+                        (true, None) => {}
                     }
-                    _ => {}
                 }
                 if is_verbose() {
                     print_note(&in_short(&output));
@@ -358,12 +359,13 @@ fn in_short(output: &RunOutput) -> String {
         ("run by ", "/runtime/path"),
         ("version ", "/runtime/version"),
         ("isolation ", "/isolation/level"),
-        ("ms: ", "/duration_ms"),
     ];
     let known = parts
         .into_iter()
         .filter_map(|(what, at)| Some(format!("{what}{}", text(at)?)));
-    known.collect::<Vec<_>>().join(", ")
+    let time = value["duration_ms"].as_f64();
+    let time = time.map(|it| format!("{it:.0} ms"));
+    known.chain(time).collect::<Vec<_>>().join(", ")
 }
 
 /// Writes what the program left into a folder.

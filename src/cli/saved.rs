@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::{OUR_FAILURE, print_error, print_json};
+use super::{OUR_FAILURE, print_error, print_json, print_line};
 use crate::config::{Config, bridge_folder};
 use crate::language::Surroundings;
 use crate::publish::{SAVED, SavedFolder, SavedTool, SavedTools};
@@ -99,7 +99,7 @@ fn list(folder: &SavedFolder, as_json: bool) -> ExitCode {
         let entries: Vec<Value> = tools.iter().map(entry).collect();
         print_json(&entries);
     } else if tools.is_empty() {
-        println!("No tools are saved (see `hotcell help codemode`).");
+        print_line("No tools are saved (see `hotcell help codemode`).");
     } else {
         let text: String = tools.iter().map(line).collect();
         // Nobody left to read is no failure of ours.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::{BAD_INPUT, cannot_start, explain, print_error, print_note};
+use super::{BAD_INPUT, cannot_start, explain, print_error, print_line, print_note};
 use crate::config::Reach;
 use crate::engine::Engine;
 use crate::hint::Surface;
@@ -75,7 +75,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     let none = servers.all().is_empty() && !arguments.json;
     let done = match &arguments.action {
         None | Some(Action::List | Action::Check { .. }) if none => {
-            println!("No servers are configured (see `hotcell help servers`).");
+            print_line("No servers are configured (see `hotcell help servers`).");
             return ExitCode::SUCCESS;
         }
         None => runtime.block_on(check(&servers, &[], Shown::Tools)),

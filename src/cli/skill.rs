@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use super::{BAD_INPUT, OUR_FAILURE, print_error, saved};
+use super::{BAD_INPUT, OUR_FAILURE, print_error, print_line, saved};
 use crate::language::Surroundings;
 use crate::publish::{SavedFolder, SavedTool};
 
@@ -66,7 +66,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             print_error(&format!("{}: {error}", skill.display()), None);
             return OUR_FAILURE.into();
         }
-        println!("{}", skill.join("SKILL.md").display());
+        print_line(skill.join("SKILL.md").display());
     }
     ExitCode::SUCCESS
 }

@@ -8,14 +8,15 @@ static VERBOSE: AtomicBool = AtomicBool::new(false);
 static COLORED: AtomicBool = AtomicBool::new(false);
 
 #[derive(clap::Args)]
+#[command(next_help_heading = "Messages of hotcell")]
 pub struct Speech {
-    /// Say nothing but errors
+    /// Print only errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
-    /// Say more: how a program was run
+    /// Also print how a program was run
     #[arg(short, long, global = true)]
     verbose: bool,
-    /// Colour hotcell's own messages: auto, always or never [default: auto, and never if NO_COLOR is set]
+    /// Use colours in hotcell's own messages: auto, always or never [default: auto, and never if NO_COLOR is set]
     #[arg(
         long,
         global = true,
@@ -81,12 +82,18 @@ pub fn print_error(message: &str, hint: Option<&str>) {
     // Nobody left to read it is no reason to fail differently.
     let _ = writeln!(io::stderr().lock(), "{} {message}", word("hotcell:", RED));
     if let Some(hint) = hint {
-        print_hint(hint);
+        write_hint(hint);
     }
 }
 
-/// Says what to do about something that was said already.
+/// Says what to do about something that the program has said already.
 pub fn print_hint(hint: &str) {
+    if !is_quiet() {
+        write_hint(hint);
+    }
+}
+
+fn write_hint(hint: &str) {
     let _ = writeln!(io::stderr().lock(), "{} {hint}", word("hint:", CYAN));
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::{BAD_INPUT, print_error};
+use super::{BAD_INPUT, print_error, print_line};
 use crate::http::{Token, TokenError};
 use crate::language::Surroundings;
 
@@ -34,7 +34,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             BAD_INPUT.into()
         }
         Ok((token, _)) => {
-            println!("{}", token.reveal());
+            print_line(token.reveal());
             ExitCode::SUCCESS
         }
         Err(error) => {

@@ -75,12 +75,16 @@ impl Definition {
             Some(command) => command.clone(),
             None => EMBEDDED.to_owned(),
         });
-        let mut known: Vec<String> = known.collect();
-        known.dedup();
+        let mut seen = Vec::new();
+        for name in known {
+            if !seen.contains(&name) {
+                seen.push(name);
+            }
+        }
         Err(LanguageError::NoEngine {
             language: self.id.clone(),
             asked: engine.to_owned(),
-            known,
+            known: seen,
         })
     }
 }

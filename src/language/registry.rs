@@ -90,7 +90,15 @@ impl LanguageError {
                 }
             },
             Self::Undetected { .. } => Hint::NameLanguage,
-            Self::NoEngine { known, .. } => format!("Choose one of: {}.", known.join(", ")).into(),
+            Self::NoEngine { known, asked, .. } => {
+                let near = known
+                    .iter()
+                    .filter_map(|it| Some((closeness(asked, it)?, it)));
+                match near.min() {
+                    Some((_, best)) => format!("Did you mean `{best}`?").into(),
+                    None => format!("Choose one of: {}.", known.join(", ")).into(),
+                }
+            }
             Self::Broken(error) => format!("Correct or remove {}.", error.file.display()).into(),
         })
     }

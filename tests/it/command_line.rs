@@ -1,6 +1,7 @@
 //! The words of `hotcell run`: which are ours, which are the program's, and what was meant by others.
 
 use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
 
 use serde_json::json;
 
@@ -106,6 +107,16 @@ fn a_mistyped_word_gets_a_suggestion() {
         (&["run", "pyton", "-f", "x"], "Did you mean `python`?"),
         (&["run", "-l", "pyton", "-c", "x"], "Did you mean `python`?"),
         (&["repl", "pyton"], "Did you mean `python`?"),
+        (&["languages", "pyton"], "Did you mean `python`?"),
+        (&["languages", "add", "pyton"], "Did you mean `python`?"),
+        (
+            &["packages", "add", "-l", "pyton", "x"],
+            "Did you mean `python`?",
+        ),
+        (
+            &["run", "--engine", "nod", "-l", "js", "-c", "1"],
+            "Did you mean `node`?",
+        ),
         (&["run", "--tiemout", "1", "x.py"], "'--timeout'"),
         (&["missing.py"], "cannot read `missing.py`"),
         (
@@ -123,5 +134,59 @@ fn a_mistyped_word_gets_a_suggestion() {
             "{words:?}: {}",
             answer.err()
         );
+    }
+}
+
+#[test]
+fn a_file_behind_two_dashes_is_the_program_if_nothing_else_can_be() {
+    for user in everyone() {
+        let file = user.write("home/a.py", ECHO);
+        let file = file.to_str().expect("text");
+        let mut command = user.command();
+        command.args(["run", "--", file, "x", "--json"]);
+        let output = command.stdin(Stdio::null()).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(said, "[\"x\", \"--json\"]\n");
+        // What is piped is the program, and what is named its argument.
+        let answer = user.run_with(ECHO.as_bytes(), &["-l", "python", "--", file]);
+        assert_eq!(answer.json(), json!([file]), "{}", answer.err());
+    }
+}
+
+#[test]
+fn one_language_can_be_looked_up() {
+    let user = everyone().remove(0);
+    let answer = hotcell(&user, &["languages", "js"]);
+    assert_eq!(answer.out().lines().count(), 1, "{}", answer.out());
+    assert!(answer.out().starts_with("javascript "), "{}", answer.out());
+}
+
+#[test]
+fn every_command_ends_quietly_when_nobody_reads() {
+    let user = everyone().remove(0);
+    for words in [
+        "--help",
+        "help",
+        "help config",
+        "run --help",
+        "languages",
+        "config",
+        "config schema",
+        "config check",
+        "completions bash",
+        "logs",
+        "token",
+        "servers",
+        "saved",
+        "packages list",
+    ] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let mut command = user.command();
+        command.args(words.split(' ')).stdin(Stdio::null());
+        let output = command.stdout(writer).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!said.contains("internal error"), "{words}: {said}");
+        assert!(!said.contains("Broken pipe"), "{words}: {said}");
     }
 }

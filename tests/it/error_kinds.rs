@@ -420,6 +420,15 @@ fn a_program_that_reads_past_its_input_is_told_to_give_some() {
         let result = hotcell.json(&["--timeout", "60", "-l", language, "-c", code]);
         let hint = "Give the program its input on standard input.";
         assert_eq!(result["error"]["hint"], hint, "{language}: {result:#}");
+        // At the command line it comes behind what the program says, unless only errors are wished.
+        let words = ["--timeout", "60", "-l", language, "-c", code];
+        let said = hotcell.run(&words).err();
+        assert!(
+            said.ends_with(&format!("hint: {hint}\n")) && !said.contains("hotcell:"),
+            "{language}: {said}"
+        );
+        let quiet = hotcell.run(&[&["--quiet"], &words[..]].concat()).err();
+        assert!(!quiet.contains("hint:"), "{language}: {quiet}");
     }
     // Control: one that had some failed for another reason, and so did one that reads nothing.
     let code = "import sys; sys.stdin.read(); sys.exit(3)";

@@ -4,8 +4,10 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::FileType;
+
 use super::beside::{Folder, Found};
-use super::grants::{Grants, cannot_read};
+use super::grants::{ACCESS, Grants, cannot_read};
 use super::{project, two_words};
 use crate::cli::{RequirementArguments, parse_run, typed};
 use crate::engine::Rejected;
@@ -21,20 +23,21 @@ Exit codes:
   123    it was ended because it printed too much
   125    hotcell could not run it, or lost it
   2      the arguments cannot be used; nothing was run (1 in the form `run py CODE`)
-  130    interrupted: Ctrl-C is the program's at first, and ends it the second time";
+  130    it was interrupted: the first Ctrl-C goes to the program, the second ends it";
+
+const RESULT: &str = "Result";
 
 #[derive(clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Arguments {
-    /// The program's file, a notebook (.ipynb), the folder of a project, or the name of a language and the program itself;
-    /// without any, the program is read from standard input, as with `-`. All words behind it are
-    /// arguments for the program
+    /// A file, a notebook (.ipynb), the folder of a project, or the name of a language and the code; standard input if nothing is
+    /// given, or `-`. Everything after it is passed to the program
     #[arg(value_name = "PROGRAM [ARGS]", trailing_var_arg = true)]
     words: Vec<OsString>,
-    /// The program's file, where the words are all arguments
+    /// Run this file: everything else is passed to the program
     #[arg(short = 'f', value_name = "FILE", conflicts_with = "code")]
     program: Option<PathBuf>,
-    /// The program itself, where the words are all arguments
+    /// Run this code: everything else is passed to the program
     #[arg(short, long, value_name = "CODE", allow_hyphen_values = true)]
     code: Option<String>,
     /// The program's language [default: detected from its `#!` line, file name or content]
@@ -42,31 +45,31 @@ pub struct Arguments {
     pub language: Option<String>,
     #[command(flatten)]
     pub grants: Grants,
-    /// Write the files that the program leaves in its working directory, new or changed, into
-    /// this folder; of a notebook: write it to this folder, file or `-`, and not back
-    #[arg(long, value_name = "DIR", conflicts_with = "plan")]
+    /// Write the files that the program leaves, new or changed, into this folder; a notebook is
+    /// written to this folder, file or `-` instead of back
+    #[arg(long, value_name = "DIR", conflicts_with = "plan", help_heading = RESULT)]
     pub out: Option<PathBuf>,
     /// Go on with the next cell when one of a notebook fails
-    #[arg(long)]
+    #[arg(long, help_heading = RESULT)]
     pub allow_errors: bool,
-    /// Print the result as JSON when the program has ended, instead of its output as it comes
-    #[arg(long)]
+    /// Print the whole result as JSON when the program has ended
+    #[arg(long, help_heading = RESULT)]
     pub json: bool,
     /// Give the program pipes, even if you run it at a terminal
-    #[arg(long)]
+    #[arg(long, help_heading = RESULT)]
     pub no_tty: bool,
     /// Do not record this run: `hotcell logs` will not show it
-    #[arg(long)]
+    #[arg(long, help_heading = RESULT)]
     pub no_record: bool,
-    /// Let it also call the tools of the MCP servers that other programs on this machine have configured
-    #[arg(long)]
+    /// Let the program also call the tools of MCP servers that your other programs have configured
+    #[arg(long, help_heading = ACCESS)]
     pub discover: bool,
-    /// Make the sandbox in this process, even if a server of yours runs that has one ready
-    #[arg(long)]
+    /// Make a new sandbox, even if a server of yours has one ready
+    #[arg(long, help_heading = "Sandbox")]
     // Looked for before the arguments are read: `resident::ALONE`.
     no_server: bool,
     /// Print what would be run, as JSON, and run nothing
-    #[arg(long)]
+    #[arg(long, help_heading = RESULT)]
     pub plan: bool,
     #[command(flatten)]
     pub requirement: RequirementArguments,
@@ -107,7 +110,7 @@ impl Arguments {
             it.code.is_some() || it.program.is_some() || before.is_some_and(|word| word == "--")
         };
         let before = at.checked_sub(1).and_then(|at| typed.get(at));
-        if self.words.is_empty() || is_given(&self, before) {
+        if self.words.is_empty() || is_given(&self, before) && !self.begins_with_file() {
             return self;
         }
         // A file of that name comes first; nobody has one called `py`.
@@ -147,6 +150,13 @@ impl Arguments {
         self.program = Some(program);
         self.drop_dashes();
         self
+    }
+
+    /// Whether nothing but a file behind `--` can be the program: `run -- a.py x`.
+    fn begins_with_file(&self) -> bool {
+        let is_named = self.code.is_some() || self.program.is_some() || self.language.is_some();
+        let is_file = |word: &OsString| Path::new(word).is_file();
+        !is_named && self.words.first().is_some_and(is_file) && !is_piped()
     }
 
     /// The `--` between a program and its arguments is not one of them.
@@ -314,6 +324,12 @@ impl Arguments {
         let file = named.ok_or(RequestError::EmptyCode)?;
         std::fs::read(file).map_err(|source| cannot_read(file, source))
     }
+}
+
+/// Whether a program can come over standard input: not from a terminal or `/dev/null`.
+fn is_piped() -> bool {
+    let kind = rustix::fs::fstat(io::stdin()).map(|it| FileType::from_raw_mode(it.st_mode));
+    kind.is_ok_and(|kind| kind != FileType::CharacterDevice)
 }
 
 fn is_notebook(file: &Path) -> bool {

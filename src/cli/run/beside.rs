@@ -286,7 +286,7 @@ fn summary(names: &[&str]) -> Option<String> {
     };
     (!shown.is_empty()).then(|| {
         format!(
-            "took along what the program uses: {}{more}",
+            "also copied into the sandbox, because the program uses it: {}{more}",
             shown.join(", ")
         )
     })

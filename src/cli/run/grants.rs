@@ -9,6 +9,10 @@ use crate::request::{
     parse_workspace,
 };
 
+pub const ACCESS: &str = "Access";
+const PACKAGES: &str = "Packages";
+const LIMITS: &str = "Limits";
+
 #[derive(clap::Args)]
 pub struct Grants {
     /// What runs the program: `embedded`, or a runtime's command such as `node`
@@ -23,31 +27,31 @@ pub struct Grants {
     files: Vec<String>,
     /// Install a package first, as in requests or 'numpy<3'; what the program imports is installed
     /// without it (repeatable)
-    #[arg(long = "package", value_name = "NAME", group = "naming")]
+    #[arg(long = "package", value_name = "NAME", group = "naming", help_heading = PACKAGES)]
     packages: Vec<String>,
     /// Install these packages first: a JSON object of import names and their packages, or lists for
     /// registries, as in '{"npm": ["prettier"], "pypi": ["ruff"]}', whose commands any program finds
-    #[arg(short = 'p', long = "packages", value_name = "JSON", group = "naming")]
+    #[arg(short = 'p', long = "packages", value_name = "JSON", group = "naming", help_heading = PACKAGES)]
     package_map: Option<String>,
     /// Install exactly the packages of an earlier run, whose `packages.lock` is in this file
-    #[arg(long, value_name = "FILE", group = "naming")]
+    #[arg(long, value_name = "FILE", group = "naming", help_heading = PACKAGES)]
     lock: Option<PathBuf>,
     /// Install no packages
-    #[arg(long, group = "naming")]
+    #[arg(long, group = "naming", help_heading = PACKAGES)]
     no_packages: bool,
     /// Download nothing: use only packages that are installed already
-    #[arg(long)]
+    #[arg(long, help_heading = PACKAGES)]
     offline: bool,
-    /// Allow connections to these hosts, as in api.example.com,*.example.org:8443, or to all
+    /// Let the program connect to these hosts, as in api.example.com,*.example.org:8443, or to all
     /// [default: none]
-    #[arg(long, value_name = "HOSTS")]
+    #[arg(long, value_name = "HOSTS", help_heading = ACCESS)]
     network: Vec<String>,
-    /// Give the program a folder of this machine to read and write, or only to read with :ro
+    /// Let the program read and write a folder of this machine, or only read it with :ro
     /// (repeatable)
-    #[arg(long = "mount", value_name = "HOST:SANDBOX[:ro]")]
+    #[arg(long = "mount", value_name = "HOST:SANDBOX[:ro]", help_heading = ACCESS)]
     mounts: Vec<String>,
-    /// Give the program this folder of this machine at /work, to read, or to write too with :rw
-    #[arg(long, value_name = "DIR[:rw]")]
+    /// Let the program read this folder of this machine at /work, or also write to it with :rw
+    #[arg(long, value_name = "DIR[:rw]", help_heading = ACCESS)]
     workspace: Option<String>,
     /// The same as --mount, in two flags
     #[arg(long, value_name = "HOST", hide = true)]
@@ -55,25 +59,26 @@ pub struct Grants {
     #[arg(long, value_name = "SANDBOX", hide = true, requires = "nodefs_root")]
     nodefs_mount: Option<String>,
     /// End the program after this time, as in 30, 1m, 1500ms [default: 30s]
-    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, help_heading = LIMITS)]
     timeout: Option<String>,
     /// End the program when its processes together use more memory than this, as in 512m, 1g
     /// [default: 512m]
-    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true, help_heading = LIMITS)]
     memory: Option<String>,
     /// Let the program have this many processes and threads at a time [default: 128]
     #[arg(
         long,
         value_name = "COUNT",
         alias = "processes",
-        allow_negative_numbers = true
+        allow_negative_numbers = true,
+        help_heading = LIMITS
     )]
     pids: Option<String>,
     /// Let the program use this many processors, as in 0.5 or 2 [default: 1.0]
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, help_heading = LIMITS)]
     cpus: Option<String>,
     /// End the program when it has printed more than this [default: 256m]
-    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true, help_heading = LIMITS)]
     output_limit: Option<String>,
 }
 

@@ -94,7 +94,7 @@ pub const SETTINGS: &[Setting] = &[
         Kind::Text,
         "\"jail\"",
         "\"podman\"",
-        "who builds the walls of sandboxes: \"jail\", \"container\" (Podman, or Docker without it), \"podman\", \"docker\", \"gvisor\" or \"auto\"",
+        "what makes the sandboxes: \"jail\", \"container\" (Podman, or Docker without it), \"podman\", \"docker\", \"gvisor\" or \"auto\"",
     ),
     setting(
         "isolation_of",

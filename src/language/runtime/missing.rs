@@ -38,7 +38,7 @@ impl MissingRuntime {
         let language = self.language.as_str();
         let add = match self.searched.as_slice() {
             // Another may be there already, and is not what was asked for.
-            [one] if crate::runtimes::offers_by(one, language) => {
+            [one] if one != language && crate::runtimes::offers_by(one, language) => {
                 Some(format!("`hotcell languages add {language} --recipe {one}`"))
             }
             _ => crate::runtimes::offers(language)
