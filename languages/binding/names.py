@@ -191,7 +191,7 @@ def save_tool(function, **example):
 
 
 def on_error(kind, error, trace):
-    """Shows an error without the frames of this file."""
+    """Shows an error without the frames of our own files."""
     own = getattr(error, 'obj', None)
     if isinstance(error, AttributeError) and isinstance(own, type(sys)) and hasattr(error, 'add_note'):
         # The program has imported a module that is called like a server.
@@ -200,6 +200,8 @@ def on_error(kind, error, trace):
             error.add_note(f'`{alias}` is the imported module here; the server is called by mcp.call("{alias}.{error.name}", {{...}})')
     if isinstance(error, NameError) and plain(error.name or '') in state['others'] and hasattr(error, 'add_note'):
         error.add_note(f'the server `{error.name}` is not among the `servers` of this run')
+    if isinstance(error, (AttributeError, TypeError)) and "'coroutine'" in str(error) and hasattr(error, 'add_note'):
+        error.add_note('where a program awaits, calls of tools are awaited too: await server.tool(name=value)')
     if isinstance(error, ImportError) and error.name == 'mcp' and hasattr(error, 'add_note'):
         error.add_note('`mcp` is hotcell\'s own while servers are configured; ask for the package with packages: ["mcp"]')
     seen, each = set(), error
@@ -211,12 +213,14 @@ def on_error(kind, error, trace):
 
 
 def without_ours(trace):
+    folder = FILE.rpartition('/')[0] + '/'
+    is_ours = lambda it: it.tb_frame.f_code.co_filename.startswith(folder)
     first = trace
-    while first is not None and first.tb_frame.f_code.co_filename == FILE:
+    while first is not None and is_ours(first):
         first = first.tb_next
     at = first
     while at is not None and at.tb_next is not None:
-        if at.tb_next.tb_frame.f_code.co_filename == FILE:
+        if is_ours(at.tb_next):
             at.tb_next = at.tb_next.tb_next
         else:
             at = at.tb_next

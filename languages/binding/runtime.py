@@ -33,7 +33,17 @@ def _tools(known):
 
 
 async def _async(function, *given):
-    return await _asyncio.get_running_loop().run_in_executor(None, function, *given)
+    def settled():
+        try:
+            return function(*given), None
+        except MCPError as error:
+            # Raised where it is awaited, and not in the thread.
+            return None, error.with_traceback(None)
+
+    result, error = await _asyncio.get_running_loop().run_in_executor(None, settled)
+    if error is not None:
+        raise error
+    return result
 
 
 def discovered_servers(detailed=False):
@@ -73,8 +83,15 @@ def describe_server(name):
 
 
 def list_loaded_server_metadata():
-    """Every server of this run, and its tools."""
-    return tuple(describe_server(name) for name in list_servers_sync())
+    """Every server of this run, and its tools; of one that cannot be had, why."""
+    def described(name):
+        try:
+            return describe_server(name)
+        except MCPError as error:
+            known = _loaded(name, "Server '{}' is not loaded")
+            return {'name': known['name'], 'alias': known['alias'], 'tools': [], 'cwd': known['cwd'], 'error': str(error)}
+
+    return tuple(described(name) for name in list_servers_sync())
 
 
 def _doc(known, tool, detail):

@@ -19,6 +19,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
+use super::nearest::nearest_first;
 use super::result_value::{self, Refused, ResultValue};
 use super::search::Searcher;
 use super::server::UpstreamServer;
@@ -211,7 +212,8 @@ impl Bridge {
     fn find(&self, name: &str) -> Result<&Arc<UpstreamServer>, CallError> {
         let named = |it: &&Arc<UpstreamServer>| it.alias == name || it.name == name;
         self.servers.iter().find(named).ok_or_else(|| {
-            let names: Vec<&str> = self.servers.iter().map(|it| it.alias.as_str()).collect();
+            let names = self.servers.iter().map(|it| it.alias.as_str());
+            let names = nearest_first(names.collect(), name);
             CallError::UnknownServer(names.join(", "))
         })
     }

@@ -18,10 +18,6 @@ pub fn nearest<'a>(names: impl Iterator<Item = &'a str>, asked: &str) -> Option<
 
 /// The tool that a program means: its own name, or one that only differs in how it is written.
 pub fn find<'a>(tools: &'a [Tool], asked: &str) -> Result<&'a Tool, CallError> {
-    let plain = |name: &str| -> String {
-        let letters = name.chars().filter(|it| it.is_alphanumeric());
-        letters.flat_map(char::to_lowercase).collect()
-    };
     // SECURITY: what no program would write is nobody's name.
     let is_written = |it: char| it.is_alphanumeric() || matches!(it, '_' | '-' | '.' | '/' | ' ');
     let is_name = asked.chars().all(is_written);
@@ -29,21 +25,32 @@ pub fn find<'a>(tools: &'a [Tool], asked: &str) -> Result<&'a Tool, CallError> {
     let alike = |tool: &&Tool| is_name && plain(&tool.name) == plain(asked);
     let found = tools.iter().find(same).or_else(|| tools.iter().find(alike));
     found.ok_or_else(|| {
-        let mut names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-        let shared = |name: &str| {
-            let (name, asked) = (plain(name), plain(asked));
-            name.chars()
-                .zip(asked.chars())
-                .take_while(|(a, b)| a == b)
-                .count()
-        };
-        let is_short = names.len() <= MOST;
-        let near = |name: &str| distance(name, asked).filter(|_| is_short);
-        let key = |name: &&str| (near(name).unwrap_or(usize::MAX), Reverse(shared(name)));
-        names.sort_by_cached_key(key);
+        let names = tools.iter().map(|tool| tool.name.as_str()).collect();
+        let mut names = nearest_first(names, asked);
         names.truncate(8);
         CallError::UnknownTool(names.join(", "))
     })
+}
+
+/// Names in the order in which they are likely to be meant.
+pub fn nearest_first<'a>(mut names: Vec<&'a str>, asked: &str) -> Vec<&'a str> {
+    let asked_plain = plain(asked);
+    let shared = |name: &str| {
+        let name = plain(name);
+        let pairs = name.chars().zip(asked_plain.chars());
+        pairs.take_while(|(a, b)| a == b).count()
+    };
+    let is_short = names.len() <= MOST;
+    let near = |name: &str| distance(name, asked).filter(|_| is_short);
+    let key = |name: &&str| (near(name).unwrap_or(usize::MAX), Reverse(shared(name)));
+    names.sort_by_cached_key(key);
+    names
+}
+
+/// The letters of a name, however it is written.
+fn plain(name: &str) -> String {
+    let letters = name.chars().filter(|it| it.is_alphanumeric());
+    letters.flat_map(char::to_lowercase).collect()
 }
 
 /// How many letters must be changed to make one of the other; none if they are too many.

@@ -140,6 +140,9 @@ fn c10_the_same_as_toon() {
         ("MCP_BRIDGE_OUTPUT_MODE", "toon"),
         ("MCP_BRIDGE_LOG_LEVEL", "DEBUG"),
         ("MCP_BRIDGE_IMAGE", "python:3.14-slim"),
+        ("MCP_BRIDGE_CONTAINER_USER", "1:1"),
+        ("MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT", "300"),
+        ("MCP_BRIDGE_CPUS", "0.5"),
     ]);
     let result = python(&mut client, "print('a')\nprint()\nprint('b, c')");
     assert_eq!(
@@ -151,8 +154,26 @@ fn c10_the_same_as_toon() {
         text(&bad),
         "```toon\nstatus: validation_error\nerror: Missing 'code' argument\nsummary: Missing 'code' argument\n```"
     );
+    let empty = python(&mut client, "x = 1");
+    assert_eq!(
+        text(&empty),
+        "```toon\ntimeoutSeconds: 30\nsummary: Success (no output)\nstatus: success\n```"
+    );
+    let late = "print('a', flush=True)\nimport time\ntime.sleep(60)";
+    let late = client.call("run_python", json!({ "code": late, "timeout": 1 }));
+    assert_eq!(
+        text(&late),
+        "```toon\nstatus: timeout\nstdout[1]: a\ntimeoutSeconds: 1\nerror: Execution timed out after 1s\n```"
+    );
     let log = client.server.log();
-    assert!(log.contains("MCP_BRIDGE_IMAGE has no effect"), "{log}");
+    for name in ["IMAGE", "CONTAINER_USER", "RUNTIME_IDLE_TIMEOUT"] {
+        assert!(
+            log.contains(&format!("MCP_BRIDGE_{name} has no effect")),
+            "{log}"
+        );
+    }
+    // What has an effect is not among these.
+    assert!(!log.contains("MCP_BRIDGE_CPUS"), "{log}");
     assert!(log.contains("DEBUG hotcell"), "{log}");
 }
 

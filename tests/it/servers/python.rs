@@ -305,3 +305,51 @@ fn a_program_that_awaits_at_its_top_level_runs_in_an_interpreter_that_waited() {
         assert_eq!(own["stdout"], "own loop\n", "{own}");
     }
 }
+
+#[test]
+fn a_server_that_cannot_be_had_spoils_no_helper_and_no_frame_of_ours_is_shown() {
+    let Some(hotcell) = prepared() else { return };
+    let config = hotcell.place("home/.config/hotcell/config.toml");
+    let own = std::fs::read_to_string(config).expect("it");
+    let gone = "[servers.gone]\ncommand = 'no-such-program'\n";
+    hotcell.write("home/.config/hotcell/config.toml", own + gone);
+    let code = r#"
+for it in runtime.list_loaded_server_metadata():
+    print(it["name"], len(it["tools"]) > 0, "error" in it)
+for wrong in ["stduio.add", "nothing.like.it"]:
+    try:
+        mcp.call(wrong, {})
+    except ToolError as error:
+        print(error.kind, error)
+"#;
+    let expected = [
+        "My Studio True False",
+        "gone False True",
+        "studio True False",
+        "unknown_server stduio.add: unknown server; known are: studio, my_studio, gone",
+        "unknown_server nothing.like.it: unknown server; known are: my_studio, gone, studio",
+    ];
+    assert_eq!(says(&hotcell, code), expected);
+    for (code, ends) in [
+        (
+            "def inner():\n    return runtime.describe_server('gone')\ninner()",
+            "to see its messages\n",
+        ),
+        (
+            "async def inner():\n    return await runtime.query_tool_docs('studio', 'nothing')\nawait inner()",
+            "Tool 'nothing' not found for server studio\n",
+        ),
+        (
+            "import asyncio\nasync def inner():\n    print(len(studio.say(text='x')))\nasyncio.run(inner())",
+            "calls of tools are awaited too: await server.tool(name=value)\n",
+        ),
+    ] {
+        let result = run(&hotcell, &["-l", "python", "-c", code]);
+        let err = result["stderr"].as_str().unwrap_or_default();
+        assert!(err.ends_with(ends) && err.contains("in inner"), "{err}");
+        assert!(
+            !err.contains(".hotcell") && !err.contains("futures"),
+            "{err}"
+        );
+    }
+}
