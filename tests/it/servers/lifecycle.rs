@@ -223,3 +223,35 @@ fn a_call_ends_with_its_run_and_a_server_with_hotcell() {
         }
     }
 }
+
+#[test]
+fn c5_c15_a_server_starts_in_its_folder_stays_between_runs_and_may_say_what_is_no_message() {
+    let Some(hotcell) = anyone() else { return };
+    let script = hotcell.write("clock.py", include_str!("../../servers/clock.py"));
+    let noted = hotcell.write("clock.log", "");
+    hotcell.write("home/folder/here", "");
+    let folder = hotcell.place("home/folder");
+    // Blank lines and lines that are no JSON come before and between its messages.
+    let start = format!(
+        "pwd > where; echo; echo 'not a message'; echo '{{'; exec python3 {}",
+        script.display()
+    );
+    let config = format!(
+        "[servers.clock]\ncommand = 'sh'\nargs = ['-c', {start:?}]\ncwd = {folder:?}\nenv = {{ CLOCK_LOG = {noted:?} }}\n"
+    );
+    hotcell.write("home/.config/hotcell/config.toml", config);
+    let mut client = serve(&hotcell);
+    for text in ["one", "two"] {
+        let code =
+            format!("print(clock.text(text={text:?}), runtime.describe_server('clock')['cwd'])");
+        let result = client.run(json!({ "language": "python", "code": code }));
+        let said = format!("{text} {}\n", folder.display());
+        assert_eq!(structured(&result)["stdout"], said, "{result}");
+    }
+    let where_it_was = std::fs::read_to_string(folder.join("where")).expect("it was there");
+    assert_eq!(where_it_was.trim(), folder.to_str().expect("a path"));
+    // One process for both runs.
+    let noted = log(&hotcell, "clock.log");
+    assert_eq!(noted.matches("start ").count(), 1, "{noted}");
+    assert_eq!(noted.matches("call text").count(), 2, "{noted}");
+}
