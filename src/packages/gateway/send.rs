@@ -50,9 +50,11 @@ impl Gateway {
         if let Some(name) = &whole
             && self.log().told.insert(name.clone())
         {
-            let size = upstream.content_length().map_or(String::new(), |size| {
-                format!(" ({})", crate::runtimes::megabytes(size))
+            let size = upstream.content_length().map(|size| match size {
+                0..100_000 => format!(" ({} kB)", size.div_ceil(1000)),
+                size => format!(" ({})", crate::runtimes::megabytes(size)),
             });
+            let size = size.unwrap_or_default();
             let length = upstream.content_length().unwrap_or(0);
             self.announced.fetch_add(length, Ordering::Relaxed);
             (self.tell)(format!("fetching {name}{size}"));

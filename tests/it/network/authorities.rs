@@ -1,5 +1,7 @@
 //! A certificate authority that this machine trusts, such as a company's own: programs trust it too, whatever runs them.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use super::lines;
@@ -81,7 +83,10 @@ fn java_go_php_r_and_the_engine_inside_trust_what_the_host_trusts() {
                 is_trusted(&stage, &hotcell, &["-l", language, "-c", code]);
             }
         }
-        if std::path::Path::new("/usr/local/go/bin/go").exists() || has_heavy("go") {
+        // Its client takes long to build, and trusts the same variable whoever asks.
+        let is_first = hotcell.name == everyone()[0].name;
+        let has_go = || Path::new("/usr/local/go/bin/go").exists() || has_heavy("go");
+        if is_first && has_go() {
             is_trusted(&stage, &hotcell, &["-l", "go", "-c", GO]);
         }
     }
