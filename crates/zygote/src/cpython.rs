@@ -5,6 +5,7 @@
 
 mod copy;
 mod kept;
+mod large;
 mod streams;
 
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};

@@ -167,6 +167,7 @@ fn prepare(gil: &Gil, zygote: &Zygote) -> std::io::Result<()> {
         return Ok(());
     }
     gil.offer_fork()?;
+    gil.offer_large_pages()?;
     gil.run(&zygote.warm)
 }
 

@@ -1,11 +1,13 @@
 //! Checkpoints, forks, undo: states of one session that never see each other's changes.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::{call, call_with, names, note, serve, sessions};
 use crate::mcp::client::Client;
 use crate::support::left::Before;
-use crate::support::{anyone, everyone};
+use crate::support::{anyone, eventually, everyone};
 
 /// A Python call in a session of this name.
 fn call_in(client: &mut Client, session: &str, code: &str) -> Value {
@@ -447,4 +449,51 @@ fn a_session_of_several_languages_is_copied_with_all_its_files_and_the_variables
     assert_eq!(value(&call(&mut client, look)), "[\".home\", \"b\", \"p\"]");
     let facts = call_with(&mut client, shell("s", "echo [$y]"));
     assert_eq!(facts["stdout"], "[2]\n", "the original keeps all: {facts}");
+}
+
+#[test]
+fn what_a_session_holds_is_in_large_pages_and_a_copy_has_them_too() {
+    let setting = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
+    if setting.is_ok_and(|it| it.contains("[never]")) {
+        println!("SKIP: this kernel gives nobody large pages");
+        return;
+    }
+    for hotcell in everyone() {
+        let mut client = serve(&hotcell, &[]);
+        // One that was started for this session alone has no library of ours.
+        let is_warm = eventually(Duration::from_secs(60), || {
+            let ran = client.run(json!({ "code": "print(1)", "language": "python" }));
+            ran["_meta"]["dev.hotcell/run"]["runtime"]["start"] == "warm"
+        });
+        assert!(is_warm, "{}: nothing waits", hotcell.name);
+        let count = "def large():\n    lines = open('/proc/self/smaps').read().splitlines()\n    return sum(int(it.split()[1]) for it in lines if it.startswith('AnonHugePages:')) >> 10\n";
+        let begin = format!("{count}large()");
+        let before: u64 = value(&call(&mut client, &begin)).parse().unwrap();
+        assert_eq!(before, 0, "a session with little has none");
+        let hold = "held = b'x' * (100 << 20)\nlarge()";
+        let bytes: u64 = value(&call(&mut client, hold)).parse().unwrap();
+        assert!(bytes >= 90, "{bytes} MiB of one large object");
+        let hold = "many = [str(at) * 3 for at in range(1_000_000)]\nlarge()";
+        let objects: u64 = value(&call(&mut client, hold)).parse().unwrap();
+        assert!(
+            objects >= bytes + 30,
+            "{bytes} and then {objects} MiB of small objects"
+        );
+        // It grows and shrinks like any.
+        let change = "grown = bytearray(8 << 20)\nfor _ in range(50):\n    grown += bytes(1 << 20)\ndel grown[1 << 20:]\ndel many\nmany = [str(at) for at in range(1_000_000)]\n(len(grown), many[-1], sum(held[::1 << 20]))";
+        assert_eq!(
+            value(&call(&mut client, change)),
+            "(1048576, '999999', 12000)"
+        );
+        fork(&mut client, "t");
+        let copied: u64 = value(&call_in(&mut client, "t", "large()"))
+            .parse()
+            .unwrap();
+        assert!(copied >= 80, "{copied} MiB in the copy");
+        let look = "(len(held), many[12345])";
+        assert_eq!(
+            value(&call_in(&mut client, "t", look)),
+            "(104857600, '12345')"
+        );
+    }
 }

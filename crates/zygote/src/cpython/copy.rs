@@ -41,7 +41,7 @@ impl Method {
 unsafe impl Sync for Method {}
 
 /// `METH_NOARGS`, in every version.
-const NO_ARGUMENTS: c_int = 4;
+pub(super) const NO_ARGUMENTS: c_int = 4;
 const NAME: &CStr = c"fork";
 
 static FORK: Method = Method::new(NAME, fork, NO_ARGUMENTS);
