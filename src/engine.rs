@@ -28,6 +28,7 @@ pub use crate::cell::Trust;
 pub use error::{Rejected, StartError};
 use find::{Asked, Narrowed};
 use resolve::Effort;
+pub use resolve::Planned;
 pub use run::RunResult;
 pub use session::{LiveSession, SessionCall, SessionRan};
 

@@ -20,6 +20,7 @@ mod source;
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use jail::{Mount, Tree};
 
@@ -47,7 +48,7 @@ pub struct RunPlan {
     pub language: LanguageId,
     /// What told the language, and how sure that is.
     pub chosen: (By, f64),
-    pub runtime: Runtime,
+    pub runtime: Arc<Runtime>,
     /// The program's file, the first of the launch.
     pub source: CellPath,
     /// What its cell is started with, as far as that is known before the packages are installed and the program is built.
@@ -68,12 +69,13 @@ pub struct RunPlan {
     pub egress: Option<Egress>,
     /// The upstream servers whose tools it may call.
     pub servers: Vec<String>,
-    /// How this program would say why it failed.
-    pub failure: Failure,
+    /// How programs of its language say why they failed, and what that calls its file.
+    failure: Arc<Failure>,
+    file: String,
     /// The most that its caller could have asked for.
     pub most: Most,
     /// How it runs as a call of a session, if it is one.
-    pub session: Option<Session>,
+    pub session: Option<Arc<Session>>,
     /// Whether its value is wanted as the language's own prompt writes it.
     pub at_prompt: bool,
     /// What the caller should know: limits that were not given as asked, for instance.
@@ -252,17 +254,14 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
     let mut launch = launch;
     let preparation = Preparation::take(runtime, &mut launch);
     let (packages, lent) = packages.plan(definition, runtime, trees, isolation);
-    let (source, failure) = match &session {
-        Some(session) => {
-            let (name, shown) = session::call_file(session, &path, parts.call.number);
-            (name, definition.failure.for_file(&shown))
-        }
-        None => (path, definition.failure.for_file(&file)),
+    let (source, file) = match &session {
+        Some(session) => session::call_file(session, &path, parts.call.number),
+        None => (path, file),
     };
     Ok(RunPlan {
         language: definition.id.clone(),
         chosen: inputs.chosen,
-        runtime: runtime.clone(),
+        runtime: Arc::new(runtime.clone()),
         source,
         launch,
         preparation: preparation.map(Box::new),
@@ -273,12 +272,20 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         isolation,
         egress: inputs.egress,
         servers: upstream.names.into_iter().map(|it| it.alias).collect(),
-        failure,
-        session,
+        failure: Arc::new(definition.failure.clone()),
+        file,
+        session: session.map(Arc::new),
         at_prompt: parts.showing == Showing::Prompt,
         most: defaults.most(),
         notes: settled.notes.into_iter().chain(notes).collect(),
     })
+}
+
+impl RunPlan {
+    /// How this program would say why it failed.
+    pub fn failure(&self) -> Failure {
+        self.failure.for_file(&self.file)
+    }
 }
 
 /// What a runtime, a compiler or the embedded translator leaves in the workspace, and not the program.

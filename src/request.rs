@@ -300,6 +300,26 @@ impl RunRequest {
         self
     }
 
+    /// The same without its program, to be compared with others.
+    pub fn frame(&self) -> Self {
+        let mut frame = Self {
+            code: Vec::new(),
+            ..self.clone()
+        };
+        frame.call.number = 0;
+        frame
+    }
+
+    /// Whether it differs from the one of this frame in its program alone, and brings no files.
+    pub fn fits(&mut self, frame: &Self) -> bool {
+        let code = std::mem::take(&mut self.code);
+        let number = std::mem::take(&mut self.call.number);
+        let brings = !self.files.is_empty() || !self.call.begin.is_empty();
+        let fits = !brings && self == frame;
+        (self.code, self.call.number) = (code, number);
+        fits
+    }
+
     pub fn session(&self) -> Option<&SessionName> {
         self.session.as_ref()
     }

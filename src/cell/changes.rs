@@ -107,6 +107,13 @@ impl WantedChanges {
         self.except.iter().any(|it| path.starts_with(it.as_str()))
     }
 
+    /// Whether a workspace has nothing in it but what is not the program's own, and nothing that was known is missing.
+    pub fn is_nothing(&self, workspace: BorrowedFd<'_>) -> bool {
+        let excepts = |name: &Option<String>| name.as_ref().is_some_and(|it| self.excepts(it));
+        self.known.is_empty()
+            && entries(workspace, "").is_ok_and(|all| all.iter().all(|(name, _)| excepts(name)))
+    }
+
     /// What belongs to a runtime and not to the program.
     fn excepts(&self, path: &str) -> bool {
         let name = path.rsplit('/').next();

@@ -1,10 +1,11 @@
 //! Which walls stand around a cell, said plainly.
 
 use std::io;
+use std::sync::Arc;
 
 use jail::cgroup::{Cgroups, Mode};
 use jail::{Missing, Wall, WorkerWalls};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// The newest landlock rules we use came with this ABI (Linux 6.12).
 pub const LANDLOCK_WHOLE: u8 = 6;
@@ -18,7 +19,13 @@ pub struct Isolation {
     /// Who built the walls: `jail`, or a container engine.
     pub provider: &'static str,
     pub level: Level,
-    pub walls: Vec<WallReport>,
+    /// Shared: every result has them.
+    #[serde(serialize_with = "each")]
+    pub walls: Arc<[WallReport]>,
+}
+
+fn each<S: Serializer>(walls: &Arc<[WallReport]>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(walls.iter())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -129,7 +136,7 @@ impl Isolation {
         Self {
             provider: around.provider(),
             level,
-            walls,
+            walls: walls.into(),
         }
     }
 

@@ -120,6 +120,11 @@ pub trait Cell: Send + Sync {
         Box::pin(std::future::ready(self.usage()))
     }
 
+    /// What it has used, of which more may be unknown than of `usage`: it says nothing of limits that were met.
+    fn spent(&self) -> Usage {
+        self.usage()
+    }
+
     /// The processor time that all its processes have used, where `usage` does not have it.
     fn cpu_time(&self) -> Option<Duration> {
         None

@@ -11,6 +11,7 @@ mod fifo;
 mod handle;
 mod pending;
 mod place;
+mod settled;
 mod stash;
 
 use std::fs::File;
@@ -28,6 +29,7 @@ pub use handle::Workspace;
 pub use pending::Pending;
 use place::FileIds;
 pub use place::{PlaceError, place};
+pub use settled::Settled;
 pub use stash::{Stash, copy_files, remove_files, swap_files};
 
 /// Opens a plain file to read. Never waits for somebody at the other end of a pipe.

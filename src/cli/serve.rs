@@ -49,6 +49,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         }
     };
     raise_open_files();
+    jail::sys::keep_freed_memory();
     let port = std::env::var("PORT").ok();
     let http = match compat::address(arguments, port.as_deref()) {
         Ok(address) => address,
@@ -102,8 +103,14 @@ pub fn main(arguments: &Arguments) -> ExitCode {
                     ExitCode::SUCCESS
                 }
                 None => {
-                    stdio::serve(&server, input, output, asked_to_end()).await;
-                    ExitCode::SUCCESS
+                    // By a task: what the runtime itself waits for takes two system calls to be woken.
+                    let server = server.clone();
+                    let serve =
+                        async move { stdio::serve(&server, input, output, asked_to_end()).await };
+                    match tokio::spawn(serve).await {
+                        Ok(()) => ExitCode::SUCCESS,
+                        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+                    }
                 }
             };
             drop(ended);

@@ -1,5 +1,7 @@
 //! From a request to its plan: the language, its runtime, the packages, what it may reach.
 
+use std::sync::Arc;
+
 use super::{Engine, Rejected};
 use crate::language::{By, Definition, Runtime, UnsupportedPlatform, unfence};
 use crate::packages::{BadWish, Importer};
@@ -17,7 +19,53 @@ pub enum Effort {
     Fetch,
 }
 
+/// A call of a session that was planned: what another one is compared with.
+pub struct Planned {
+    /// Its request without its program.
+    frame: RunRequest,
+    plan: Arc<RunPlan>,
+}
+
+impl Planned {
+    pub fn new(frame: RunRequest, plan: Arc<RunPlan>) -> Self {
+        Self { frame, plan }
+    }
+}
+
 impl Engine {
+    /// The plan of a call of which another in the same session was planned, with nothing but another program. Else its request, to be
+    /// planned by itself.
+    pub fn plan_again(
+        &self,
+        before: &Planned,
+        mut request: RunRequest,
+    ) -> Result<RunPlan, Box<RunRequest>> {
+        let plan = &before.plan;
+        let fits = request.fits(&before.frame);
+        let definition = match self.registry.find(plan.language.as_str()) {
+            Ok(definition) if fits => self.kept(definition, request.asked_engine()),
+            _ => return Err(Box::new(request)),
+        };
+        let needs_more = || {
+            let servers = self.servers().ok()?;
+            let importer = Importer {
+                runtime: &plan.runtime,
+                around: &self.around,
+                may_ask: true,
+                ours: [servers.modules(), request.asked_modules().to_vec()].concat(),
+            };
+            let wishes = self
+                .packages
+                .wishes(&request, &definition, &importer)
+                .ok()?;
+            Some(wishes.is_some())
+        };
+        match plan.can_be_had_again(&definition) && needs_more() == Some(false) {
+            true => Ok(plan.again(&definition, request)),
+            false => Err(Box::new(request)),
+        }
+    }
+
     pub(super) fn resolve(
         &self,
         mut request: RunRequest,

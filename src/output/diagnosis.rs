@@ -13,7 +13,7 @@ use crate::request::{Ecosystem, bytes};
 impl Verdict {
     /// Why a program failed by itself, as far as its runtime said so.
     pub(super) fn diagnosed(plan: &RunPlan, exited: String, shell_code: u8, stderr: &[u8]) -> Self {
-        let Diagnosis { cause, file, line } = plan.failure.diagnose(stderr);
+        let Diagnosis { cause, file, line } = plan.failure().diagnose(stderr);
         let mut module = None;
         let mut is_said = true;
         let (kind, message, hint) = match cause {
@@ -181,7 +181,7 @@ impl Verdict {
             && self.hint.is_none()
             && self.error.as_ref().is_some_and(is_unexplained)
             && plan
-                .failure
+                .failure()
                 .reads_input(&String::from_utf8_lossy(plan.code()))
         {
             self.hint = Some(Hint::GiveInput);

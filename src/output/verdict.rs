@@ -96,7 +96,7 @@ impl Verdict {
                 let name = signal_name(signal);
                 let message = format!("{who} was ended by {name}");
                 let (kind, message, hint) =
-                    match plan.failure.ran_out_of_memory(&result.stderr.tail()) {
+                    match plan.failure().ran_out_of_memory(&result.stderr.tail()) {
                         true => Self::says_no_memory(plan, &message),
                         false => (ErrorKind::Signal, message, None),
                     };

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use super::RunPlan;
 use super::limits::kept;
+use super::source::source_text;
 use crate::cell::Launch;
-use crate::language::Session;
+use crate::language::{By, Definition, Session};
 use crate::packages::{IN_CELL, PackagePlan, Set};
-use crate::request::{CellPath, FileSource, InputFile};
+use crate::request::{CellPath, FileSource, InputFile, RunRequest};
 
 /// Where our own files are in the workspace of a session.
 pub const OWN: &str = ".home/.hotcell/";
@@ -25,9 +26,57 @@ pub fn call_file(session: &Session, source: &CellPath, number: u64) -> (CellPath
 }
 
 impl RunPlan {
+    /// Whether the plan of another call is this one with another program, if that needs nothing which this does not need.
+    pub fn can_be_had_again(&self, definition: &Definition) -> bool {
+        self.session.is_some()
+            && self.chosen.0 == By::Request
+            && self.build.is_none()
+            && self.packages.is_none()
+            && self.lent.is_empty()
+            && definition.source.name.is_empty()
+    }
+
+    /// The plan of another call, whose request differs from that of this one in its program alone. Its runtime is started, so nothing is
+    /// granted with it.
+    pub fn again(&self, definition: &Definition, request: RunRequest) -> Self {
+        let parts = request.into_parts();
+        let path = self.launch.files.first().map(|file| file.path.clone());
+        let path = path.unwrap_or_else(|| self.source.clone());
+        let (source, file) = match &self.session {
+            Some(session) => call_file(session, &path, parts.call.number),
+            None => (path.clone(), self.file.clone()),
+        };
+        let text = source_text(definition, &parts.code);
+        Self {
+            language: self.language.clone(),
+            chosen: self.chosen,
+            runtime: self.runtime.clone(),
+            source,
+            launch: Launch::new(Vec::new())
+                .files([InputFile::from_bytes(path, text)])
+                .mounts(self.launch.view.mounts.iter().cloned())
+                .limits(self.launch.limits.clone())
+                .timeout(self.launch.timeout)
+                .output_limit(self.launch.output_limit),
+            build: None,
+            packages_from: self.packages_from,
+            packages: None,
+            lent: Vec::new(),
+            isolation: self.isolation,
+            egress: self.egress.clone(),
+            servers: self.servers.clone(),
+            failure: self.failure.clone(),
+            file,
+            most: self.most,
+            session: self.session.clone(),
+            at_prompt: self.at_prompt,
+            notes: self.notes.clone(),
+        }
+    }
+
     /// The launch of a new session whose first call this is: its worker takes the program's place.
     pub fn worker_launch(&self, mut launch: Launch) -> Launch {
-        let session = self.session.as_ref();
+        let session = self.session.as_deref();
         let worker = session.and_then(|session| session.worker);
         if let Some(source) = launch.files.first_mut() {
             let text = worker.map_or("", |worker| worker.text);

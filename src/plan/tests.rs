@@ -145,8 +145,8 @@ fn a_file_name_is_never_read_as_an_option() {
 #[test]
 fn the_failures_first_words_know_the_files_name() {
     let plan = planned(request().named("eat.sn"));
-    assert!(plan.failure.ran_out_of_memory(b"eat.sn: full\n"));
-    assert!(!plan.failure.ran_out_of_memory(b"main.sn: full\n"));
+    assert!(plan.failure().ran_out_of_memory(b"eat.sn: full\n"));
+    assert!(!plan.failure().ran_out_of_memory(b"main.sn: full\n"));
 }
 
 #[test]

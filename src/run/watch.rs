@@ -97,6 +97,11 @@ impl<'a> Watch<'a> {
         self.usage = self.cell.usage();
     }
 
+    /// The same of one that has met no limit.
+    pub fn look_at_spent(&mut self) {
+        self.usage = self.cell.spent();
+    }
+
     /// Ends what is left in the cell, with a last look at what it used.
     pub fn end(&mut self) {
         self.usage = self.cell.usage();

@@ -87,6 +87,11 @@ impl<O> RunContext<O> {
     }
 }
 
+/// Whether its program is read at once.
+pub(super) fn is_short(request: &RunRequest) -> bool {
+    request.code().len() < LONG_CODE
+}
+
 /// Who can be asked about calls of a run of this caller.
 pub(super) fn asking(approver: Option<Arc<dyn Approver>>, caller: &Caller) -> Option<Asking> {
     Some(Asking {
@@ -315,8 +320,7 @@ impl Service {
         request: RunRequest,
         caller: &Caller,
     ) -> Result<RunPlan, Rejected> {
-        let is_short = request.code().len() < LONG_CODE;
-        if is_short && self.engine.get().is_some_and(|it| it.has_at_hand(&request)) {
+        if is_short(&request) && self.engine.get().is_some_and(|it| it.has_at_hand(&request)) {
             return self.prepare(request, caller);
         }
         let (this, caller) = (self.clone(), caller.clone());

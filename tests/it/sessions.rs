@@ -271,3 +271,76 @@ fn a_call_shows_pictures_values_and_the_files_that_it_changed() {
         (vec!["\"b.txt\"".to_owned()], &json!("text"))
     );
 }
+
+#[test]
+fn among_calls_that_are_alike_one_that_is_not_gets_what_it_asks_for() {
+    for hotcell in everyone() {
+        let mut client = serve(&hotcell, &[]);
+        // The folders rest for longer than the steps of the kernel's clock.
+        for round in 0..4 {
+            let facts = call(
+                &mut client,
+                &format!("import time\ntime.sleep(.05)\n{round}"),
+            );
+            assert_eq!(facts["value"], round.to_string(), "{facts}");
+            assert_eq!(facts.get("files"), None, "{facts}");
+        }
+        let facts = call_with(
+            &mut client,
+            json!({ "code": "open('a.txt').read()", "language": "python", "files": { "a.txt": "mine" } }),
+        );
+        assert_eq!(facts["value"], "mine", "{}: {facts}", hotcell.name);
+        let late = json!({ "code": "time.sleep(30)", "language": "python", "timeout": 0.2 });
+        assert_eq!(call_with(&mut client, late)["status"], "timeout");
+        assert_eq!(call(&mut client, "time.sleep(.3)\n5")["value"], "5");
+        let input = json!({ "code": "input()", "language": "python", "stdin": "typed" });
+        assert_eq!(call_with(&mut client, input)["value"], "typed");
+        let other = json!({ "code": "1 + 1", "language": "python", "memory": "100m" });
+        let facts = call_with(&mut client, other);
+        assert!(note(&facts).contains("memory"), "{facts}");
+        // Each is told by its own file.
+        let facts = call(&mut client, "\n1 / 0");
+        assert_eq!(
+            (&facts["error"]["line"], &facts["status"]),
+            (&json!(2), &json!("failed")),
+            "{facts}"
+        );
+    }
+}
+
+#[test]
+fn what_is_left_or_shown_after_quiet_calls_comes_back() {
+    for hotcell in everyone() {
+        let mut client = serve(&hotcell, &[]);
+        let quiet = |client: &mut Client| {
+            for _ in 0..3 {
+                let facts = call(client, "import time\ntime.sleep(.06)");
+                let nothing = (facts.get("files"), facts.get("displays"));
+                assert_eq!(nothing, (None, None), "{facts}");
+            }
+        };
+        quiet(&mut client);
+        let facts = call(&mut client, "open('a.txt', 'w').write('1')");
+        assert_eq!(
+            facts["files"][0]["name"], "a.txt",
+            "{}: {facts}",
+            hotcell.name
+        );
+        quiet(&mut client);
+        let facts = call(&mut client, "import os\nos.remove('a.txt')");
+        assert_eq!(facts["deleted"], json!(["a.txt"]), "{facts}");
+        quiet(&mut client);
+        let facts = call(
+            &mut client,
+            "os.makedirs('d')\nopen('d/b.txt', 'w').write('1')",
+        );
+        assert_eq!(facts["files"][0]["name"], "d/b.txt", "{facts}");
+        quiet(&mut client);
+        for _ in 0..2 {
+            let show = "class Dot:\n    def _repr_svg_(self):\n        return '<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"9\" height=\"9\"/>'\ndisplay(Dot())";
+            let facts = call(&mut client, show);
+            assert_eq!(facts["displays"][0]["type"], "image/svg+xml", "{facts}");
+            quiet(&mut client);
+        }
+    }
+}

@@ -256,6 +256,15 @@ impl Cell {
         }
     }
 
+    /// What it has used, without what only says whether it has met a limit.
+    pub fn spent(&self) -> Usage {
+        match self.cgroup() {
+            Some(cgroup) => cgroup.read_spent(),
+            // Only the kernel could tell.
+            None => Usage::default(),
+        }
+    }
+
     /// Who counts for it where no cgroup does. Takes a while, so that it is for a thread that may block.
     pub fn watcher(&self) -> Option<Watcher> {
         let folders = self.folders.as_ref().filter(|_| self.cgroup().is_none())?;

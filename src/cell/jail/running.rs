@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -13,9 +13,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::oneshot;
 
 use super::branches::Leader;
+use super::lock;
 use super::setup::{AsyncCell, Started};
 use crate::cell::changes::{Changes, WantedChanges, changes, is_untouched};
-use crate::cell::workspace::{collect, collect_few, export};
+use crate::cell::workspace::{Settled, collect, collect_few, export, open_folder};
 use crate::cell::{Boxed, Branch, Cell, CellError, Channel, Event, Isolation, Streams, Workspace};
 use crate::request::{CellPath, InputFile};
 
@@ -38,8 +39,17 @@ pub struct JailCell {
     streams: Option<Streams>,
     isolation: Isolation,
     was_waiting: bool,
+    /// Folders in which nothing was found that is wanted, for who looks again and again.
+    empty: Mutex<Empty>,
     /// Dropped last: pools are filled when the run needs the processors no more.
     refills: Vec<Guard>,
+}
+
+#[derive(Default)]
+struct Empty {
+    workspace: Option<Settled>,
+    /// The last one that was collected from.
+    collected: Option<(CellPath, Settled)>,
 }
 
 /// Something that happens when it is dropped.
@@ -54,7 +64,42 @@ impl JailCell {
             isolation: started.isolation,
             refills,
             was_waiting,
+            empty: Mutex::default(),
         }
+    }
+
+    /// What is in a folder, if that is little.
+    fn collect_few(&self, folder: &CellPath) -> Option<Vec<InputFile>> {
+        let workspace = self.cell.inner.workspace()?;
+        let mut empty = lock(&self.empty);
+        let known = empty.collected.as_ref().filter(|(of, _)| of == folder);
+        if known.is_some_and(|(_, settled)| settled.is_still()) {
+            return Some(Vec::new());
+        }
+        let settled = open_folder(workspace, folder.as_str());
+        let settled = settled.ok().and_then(Settled::new);
+        let few = collect_few(workspace, folder)?;
+        let settled = settled.filter(|_| few.is_empty());
+        empty.collected = settled.map(|settled| (folder.clone(), settled));
+        Some(few)
+    }
+
+    /// Whether nothing is in the workspace that is not as it was `placed`, as far as that can be seen at once.
+    fn is_untouched(&self, placed: &[InputFile], wanted: &WantedChanges) -> bool {
+        let Some(workspace) = self.cell.inner.workspace() else {
+            return false;
+        };
+        if !placed.is_empty() || !wanted.known.is_empty() {
+            return is_untouched(workspace, placed, wanted);
+        }
+        let mut empty = lock(&self.empty);
+        if empty.workspace.as_ref().is_some_and(Settled::is_still) {
+            return true;
+        }
+        let settled = workspace.try_clone_to_owned().ok().and_then(Settled::new);
+        let is_nothing = wanted.is_nothing(workspace);
+        empty.workspace = settled.filter(|_| is_nothing);
+        is_nothing
     }
 
     async fn wait(&mut self) -> Result<Event, CellError> {
@@ -128,8 +173,7 @@ impl Cell for JailCell {
         most: u64,
     ) -> Boxed<'a, io::Result<Vec<InputFile>>> {
         Box::pin(async move {
-            let workspace = self.cell.inner.workspace();
-            if let Some(few) = workspace.and_then(|it| collect_few(it, folder)) {
+            if let Some(few) = self.collect_few(folder) {
                 return Ok(few);
             }
             let folder = folder.clone();
@@ -155,8 +199,7 @@ impl Cell for JailCell {
     ) -> Boxed<'a, io::Result<Changes>> {
         Box::pin(async move {
             // Most programs leave nothing: that is seen sooner than a thread is found.
-            let workspace = self.cell.inner.workspace();
-            if workspace.is_some_and(|it| is_untouched(it, placed, wanted)) {
+            if self.is_untouched(placed, wanted) {
                 return Ok(Changes::default());
             }
             let (placed, wanted) = (placed.to_vec(), wanted.clone());
@@ -187,6 +230,10 @@ impl Cell for JailCell {
 
     fn usage(&self) -> Usage {
         self.cell.inner.usage()
+    }
+
+    fn spent(&self) -> Usage {
+        self.cell.inner.spent()
     }
 
     fn look(&self, memory: u64) -> Boxed<'_, Usage> {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::cell::OF_ROOT;
+use crate::cell::{OF_ROOT, WallReport};
 use crate::output::RunOutput;
 
 /// Under which name in `_meta` the other facts are.
@@ -21,14 +21,16 @@ const OF_THE_RUN: [&str; 8] = [
 ];
 
 /// What a caller acts on, without what is empty or as it should be; and the rest.
-pub fn split(output: &RunOutput) -> (Map<String, Value>, Map<String, Value>) {
-    let mut facts = match serde_json::to_value(output) {
+pub fn split(output: &mut RunOutput) -> (Map<String, Value>, Map<String, Value>) {
+    // Of which nearly nothing is told.
+    let isolation = output.isolation.take();
+    let mut facts = match serde_json::to_value(&*output) {
         Ok(Value::Object(facts)) => facts,
         _ => Map::new(),
     };
     let mut rest = Map::new();
     for name in OF_THE_RUN {
-        rest.extend(facts.remove_entry(name));
+        rest.extend(facts.shift_remove_entry(name));
     }
     // What was refused can be asked for.
     let denied = |network: &Value| {
@@ -44,7 +46,7 @@ pub fn split(output: &RunOutput) -> (Map<String, Value>, Map<String, Value>) {
     if rest.contains_key("detected") {
         facts.extend(rest.get_key_value("language").map(own));
     }
-    if let Some(Value::Object(mut packages)) = facts.remove("packages") {
+    if let Some(Value::Object(mut packages)) = facts.shift_remove("packages") {
         if packages.get("cached") == Some(&true.into()) {
             packages.remove("lock");
         } else {
@@ -53,24 +55,21 @@ pub fn split(output: &RunOutput) -> (Map<String, Value>, Map<String, Value>) {
         }
         rest.insert("packages".to_owned(), packages.into());
     }
-    if let Some((name, mut isolation)) = facts.remove_entry("isolation") {
-        let provider = isolation["provider"].clone();
-        if let Some(walls) = isolation.get_mut("walls").and_then(Value::as_array_mut) {
-            walls.retain(|wall| wall["stands"] == false);
-            let missing = walls.iter().map(|wall| &wall["name"]);
-            // A model can do nothing about who started the server, and would read it in every answer.
-            let is_root_s = |name: &&Value| name.as_str().is_some_and(|it| OF_ROOT.contains(&it));
-            let missing: Vec<&Value> = missing.filter(|name| !is_root_s(name)).collect();
-            match provider.as_str() {
-                // What it lacks is the same in every answer, too.
-                Some(engine) if engine != "jail" => {
-                    facts.insert(name.clone(), json!({ "provider": engine }));
-                }
-                _ if missing.is_empty() => {}
-                _ => drop(facts.insert(name.clone(), json!({ "missing": missing }))),
-            }
+    if let Some(isolation) = isolation {
+        let (name, provider) = ("isolation".to_owned(), isolation.provider);
+        let walls = isolation.walls.iter().filter(|wall| !wall.stands);
+        let walls: Vec<&WallReport> = walls.collect();
+        // A model can do nothing about who started the server, and would read it in every answer.
+        let missing = walls.iter().map(|wall| wall.name);
+        let missing: Vec<&str> = missing.filter(|it| !OF_ROOT.contains(it)).collect();
+        match provider {
+            "jail" if missing.is_empty() => {}
+            "jail" => drop(facts.insert(name.clone(), json!({ "missing": missing }))),
+            // What it lacks is the same in every answer, too.
+            engine => drop(facts.insert(name.clone(), json!({ "provider": engine }))),
         }
-        rest.insert(name, isolation);
+        let told = json!({ "provider": provider, "level": isolation.level, "walls": walls });
+        rest.insert(name, told);
     }
     facts.retain(|name, value| name == "stdout" || !is_nothing(name, value));
     (facts, rest)

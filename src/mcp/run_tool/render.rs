@@ -44,7 +44,7 @@ pub fn render_as(
     content.extend(links.iter().map(Link::to_value));
     content.extend(output.files.iter().filter_map(file_link));
     let is_error = output.status != Status::Ok;
-    let (facts, mut rest) = facts::split(&output);
+    let (facts, mut rest) = facts::split(&mut output);
     if !ran.id.is_empty() {
         rest.insert("id".to_owned(), ran.id.into());
     }

@@ -74,7 +74,7 @@ impl Running<'_> {
     fn answered(&mut self, answer: Result<Answer, Garbled>) -> Done {
         match answer {
             Ok(Answer { code, value, .. }) => {
-                self.watch.look();
+                self.watch.look_at_spent();
                 let at_process_limit = false;
                 let outcome = Outcome::Exited {
                     code,

@@ -1,13 +1,17 @@
 //! One call of a session from its request to its result: its place in the order, its turn, its plan, its output.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedMutexGuard, oneshot};
 
 use super::entry::{Entry, State};
 use super::{Busy, Key, Sessions};
-use crate::engine::{LiveSession, RunResult, SessionCall, StartError};
+use crate::caller::Caller;
+use crate::engine::{LiveSession, Planned, Rejected, RunResult, SessionCall, StartError};
 use crate::error_kind::ErrorKind;
 use crate::output::RunOutput;
 use crate::plan::RunPlan;
@@ -18,7 +22,7 @@ use crate::service::long_output::Recorder;
 use crate::service::observer::{Observer, Output};
 use crate::service::queue::{Turn, Waiting};
 use crate::service::recording::Recording;
-use crate::service::run::{Ran, RunContext, asking};
+use crate::service::run::{Ran, RunContext, asking, is_short};
 
 /// Why a session has nothing of before.
 const ENDED: &str = "its interpreter ended";
@@ -58,7 +62,7 @@ impl Service {
             );
         }
         let key = (context.caller.clone(), name.clone());
-        let held = match self.hold(key, &context.observer).await {
+        let mut held = match self.hold(key, &context.observer).await {
             Ok(held) => held,
             Err(busy) => {
                 let hint = busy.hint().to_owned();
@@ -76,7 +80,7 @@ impl Service {
         if let (None, Some(live)) = (isolation, &held.state.live) {
             request = request.isolation(live.isolation);
         }
-        let plan = match self.prepare_aside(request, &context.caller).await {
+        let plan = match self.plan_call(&mut held, request, &context.caller).await {
             Ok(plan) => plan,
             Err(rejected) => {
                 let message = rejected.to_string();
@@ -97,7 +101,6 @@ impl Service {
             return refuse(&message, "Use another session for it.");
         }
         let kept = live.map_or(Vec::new(), |live| live.keeps(&plan, &limits));
-        let plan = Arc::new(plan);
         recording.planned(&plan);
         let stores = context.observer.wants_long_output_stored();
         let recorder = stores.then(Recorder::new);
@@ -132,6 +135,26 @@ impl Service {
         }
     }
 
+    /// Plans a call: most are like the one before.
+    async fn plan_call(
+        self: &Arc<Self>,
+        held: &mut Held,
+        mut request: RunRequest,
+        caller: &Caller,
+    ) -> Result<Arc<RunPlan>, Rejected> {
+        let planned = held.state.planned.as_ref();
+        if let Some(before) = planned.filter(|_| is_short(&request)) {
+            request = match self.engine().plan_again(before, request) {
+                Ok(plan) => return Ok(Arc::new(plan)),
+                Err(request) => *request,
+            };
+        }
+        let frame = request.frame();
+        let plan = Arc::new(self.prepare_aside(request, caller).await?);
+        held.state.planned = Some(Planned::new(frame, plan.clone()));
+        Ok(plan)
+    }
+
     /// Waits until this is the next call of its session.
     async fn hold(&self, key: Key, observer: &impl Observer) -> Result<Held, Busy> {
         loop {
@@ -161,7 +184,7 @@ impl Service {
         }
     }
 
-    /// Runs a call in a task of its own, so that it can be interrupted when its caller is gone.
+    /// Runs a call so that it is interrupted when its caller stops it or is gone, and in both cases comes to its end.
     async fn execute_apart(
         self: &Arc<Self>,
         ready: Ready,
@@ -169,18 +192,15 @@ impl Service {
     ) -> (Result<RunResult, StartError>, Option<String>) {
         let (caller, gone) = oneshot::channel::<()>();
         let this = self.clone();
-        let mut task = tokio::spawn(async move { this.execute_call(ready, gone).await });
-        let ran = tokio::select! {
-            ran = &mut task => ran,
-            () = stop => {
-                drop(caller);
-                task.await
-            }
-        };
-        match ran {
-            Ok(ran) => ran,
-            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        let call = async move { this.execute_call(ready, gone).await };
+        let mut call = Apart::new(call, caller);
+        tokio::select! {
+            biased;
+            ran = &mut call => return ran,
+            () = stop => {}
         }
+        call.caller = None;
+        call.await
     }
 
     async fn execute_call(
@@ -220,6 +240,48 @@ impl Service {
         match ran {
             Ok(ran) => (Ok(ran.result), note(ran.life, anew, ran.notes)),
             Err(error) => (Err(error), None),
+        }
+    }
+}
+
+/// A call that goes on in a task of its own when nobody waits for it any more, and is told so.
+struct Apart<F: Future + Send + 'static> {
+    call: Option<Pin<Box<F>>>,
+    /// Dropped, it interrupts the call.
+    caller: Option<oneshot::Sender<()>>,
+}
+
+impl<F: Future + Send + 'static> Apart<F> {
+    fn new(call: F, caller: oneshot::Sender<()>) -> Self {
+        Self {
+            call: Some(Box::pin(call)),
+            caller: Some(caller),
+        }
+    }
+}
+
+impl<F: Future<Output: Send> + Send + 'static> Future for Apart<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        // One that panics is dropped, and nobody goes on with it.
+        let Some(mut call) = self.call.take() else {
+            return Poll::Pending;
+        };
+        let polled = call.as_mut().poll(context);
+        if polled.is_pending() {
+            self.call = Some(call);
+        }
+        polled
+    }
+}
+
+impl<F: Future + Send + 'static> Drop for Apart<F> {
+    fn drop(&mut self) {
+        self.caller = None;
+        // Outside of a runtime this process is about to end.
+        if let (Some(call), Ok(runtime)) = (self.call.take(), Handle::try_current()) {
+            runtime.spawn(async move { drop(call.await) });
         }
     }
 }

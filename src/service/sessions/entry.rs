@@ -11,7 +11,7 @@ use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
 use super::SessionInfo;
-use crate::engine::LiveSession;
+use crate::engine::{LiveSession, Planned};
 use crate::language::LanguageId;
 use crate::request::{InputFile, SessionName};
 use crate::run::Snapshot;
@@ -38,8 +38,10 @@ struct Seen {
     language: Option<LanguageId>,
     calls: u64,
     used: Option<Instant>,
-    /// Stops the session, and ends it later, unless a call comes first.
+    /// Stops the session when it rests, and ends it later. One for many calls.
     tending: Option<AbortHandle>,
+    /// Whether it only waits for the end now.
+    is_stopped: bool,
 }
 
 #[derive(Default)]
@@ -49,6 +51,8 @@ pub struct State {
     pub lost: Option<String>,
     /// What its next call begins with, if it does not live.
     pub begin: Option<Begin>,
+    /// The last call that was planned by itself.
+    pub planned: Option<Planned>,
     /// Checkpoints of a session whose runtime cannot copy itself.
     pub kept: HashMap<String, Begin>,
 }
@@ -62,9 +66,13 @@ pub struct Begin {
 }
 
 /// What becomes of a session that is not used.
-async fn rest(entry: Weak<Entry>, idle: Duration) {
+async fn tend(entry: Weak<Entry>, idle: Duration) {
     let freeze = FREEZE.min(idle);
-    sleep(freeze).await;
+    let mut wait = Some(freeze);
+    while let Some(left) = wait {
+        sleep(left).await;
+        wait = entry.upgrade().and_then(|entry| entry.stops_in(freeze));
+    }
     entry.upgrade().inspect(|entry| entry.freeze());
     sleep(idle - freeze).await;
     entry.upgrade().inspect(|entry| entry.expire(idle));
@@ -85,19 +93,34 @@ impl Entry {
     pub fn wake(&self) {
         let mut seen = self.seen();
         seen.used = None;
-        seen.tending.take().inspect(AbortHandle::abort);
+        if std::mem::take(&mut seen.is_stopped) {
+            seen.tending.take().inspect(AbortHandle::abort);
+        }
     }
 
     /// A call has ended: the session stops soon, and ends when it is not used.
     pub fn rest(self: &Arc<Self>, language: Option<LanguageId>, calls: u64, idle: Duration) {
-        // Outside of a runtime this process is about to end.
-        let tending = Handle::try_current();
-        let tending = tending.map(|runtime| runtime.spawn(rest(Arc::downgrade(self), idle)));
         let mut seen = self.seen();
         seen.language = language;
         seen.calls = calls;
         seen.used = Some(Instant::now());
-        seen.tending = tending.ok().map(|tending| tending.abort_handle());
+        // Outside of a runtime this process is about to end.
+        if seen.tending.is_none()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            let tending = runtime.spawn(tend(Arc::downgrade(self), idle));
+            seen.tending = Some(tending.abort_handle());
+        }
+    }
+
+    /// How long it has to rest until it is stopped; none if that is now.
+    fn stops_in(&self, freeze: Duration) -> Option<Duration> {
+        let mut seen = self.seen();
+        // While a call runs it does not rest.
+        let rested = seen.used.map_or(Duration::ZERO, |used| used.elapsed());
+        let left = freeze.checked_sub(rested).filter(|left| !left.is_zero());
+        seen.is_stopped = left.is_none();
+        left
     }
 
     pub fn set_alive(&self, is_alive: bool) {
@@ -148,6 +171,6 @@ impl Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.wake();
+        self.seen().tending.take().inspect(AbortHandle::abort);
     }
 }

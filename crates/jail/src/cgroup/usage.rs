@@ -112,17 +112,29 @@ impl Cgroup {
         let is_hosts = kills > 0 && !self.is_at_limit(&before);
         Usage {
             memory_now: counters.memory.number().unwrap_or(0),
-            // A peak that cannot be set back is this run's only if it grew.
-            memory_peak: counters
-                .peak
-                .number()
-                .filter(|peak| counters.is_settable || *peak > before.memory_peak),
+            memory_peak: self.memory_peak(&before),
             oom_kills: if is_hosts { 0 } else { kills },
             host_oom_kills: if is_hosts { kills } else { 0 },
             tasks_now: counters.tasks.number().unwrap_or(0),
             tasks_refused: self.tasks_refused().saturating_sub(before.tasks_refused),
             cpu: self.cpu_time().map(|cpu| cpu.saturating_sub(before.cpu)),
         }
+    }
+
+    /// The same without what only says whether a run has met a limit.
+    pub fn read_spent(&self) -> Usage {
+        let before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
+        Usage {
+            memory_peak: self.memory_peak(&before),
+            cpu: self.cpu_time().map(|cpu| cpu.saturating_sub(before.cpu)),
+            ..Usage::default()
+        }
+    }
+
+    /// A peak that cannot be set back is this run's only if it grew.
+    fn memory_peak(&self, before: &Before) -> Option<u64> {
+        let is_ours = |peak: &u64| self.counters.is_settable || *peak > before.memory_peak;
+        self.counters.peak.number().filter(is_ours)
     }
 
     /// Notes where the counters stand, so that a run sees only its own.
