@@ -58,6 +58,7 @@ impl RunPlan {
                 .limits(self.launch.limits.clone())
                 .timeout(self.launch.timeout)
                 .output_limit(self.launch.output_limit),
+            preparation: None,
             build: None,
             packages_from: self.packages_from,
             packages: None,

@@ -106,7 +106,7 @@ impl Process {
             isolation: Isolation {
                 provider: "none",
                 level: Level::Reduced,
-                walls: Vec::new(),
+                walls: [].into(),
             },
         })
     }
