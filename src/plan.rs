@@ -87,6 +87,8 @@ pub struct Inputs<'a> {
     pub definition: &'a Definition,
     pub chosen: (By, f64),
     pub runtime: &'a Runtime,
+    /// The runtime's, if it is known already.
+    pub version: Option<String>,
     pub defaults: &'a Defaults,
     pub packages: PackageInputs,
     pub egress: Option<Egress>,
@@ -225,6 +227,7 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         definition,
         runtime,
         program: &file,
+        version: inputs.version.as_deref(),
         code: &parts.code,
         upstream: &upstream,
         has_network: inputs.egress.is_some(),

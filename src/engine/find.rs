@@ -113,11 +113,15 @@ impl Engine {
 
     /// The version of a plan's runtime, if it has been asked before.
     pub fn known_version(&self, plan: &RunPlan) -> Option<Option<String>> {
-        if plan.runtime.is_embedded() {
-            return Some(engines::version(&plan.runtime.command).map(str::to_owned));
+        self.version_of(&plan.runtime)
+    }
+
+    pub(super) fn version_of(&self, runtime: &Runtime) -> Option<Option<String>> {
+        if runtime.is_embedded() {
+            return Some(engines::version(&runtime.command).map(str::to_owned));
         }
         let versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
-        versions.get(&plan.runtime.path).cloned()
+        versions.get(&runtime.path).cloned()
     }
 
     /// The version of a plan's runtime. Blocks: one that is new to us is asked.

@@ -144,6 +144,7 @@ impl Engine {
             definition,
             chosen: (chosen.by, chosen.certainty),
             runtime: &runtime,
+            version: self.version_of(&runtime).flatten(),
             defaults: &self.defaults,
             packages: PackageInputs {
                 // What is wrong with the folder is said to those who need it.

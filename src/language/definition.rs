@@ -159,7 +159,10 @@ impl Definition {
         let unless = self.source.prepend.iter().map(|prepend| &prepend.unless);
         let display = self.display.iter().flat_map(|it| &it.value);
         let value = display.map(|value| &value.unless);
+        let own = self.ways.iter().filter_map(|way| way.warm.as_deref());
+        let warm = self.warm.iter().chain(own);
         let mut all = hints
+            .chain(warm.filter_map(|warm| warm.preludes.as_ref()))
             .chain(names)
             .chain(when)
             .chain(unless)

@@ -12,6 +12,8 @@ use super::{UpstreamInputs, display, module, network};
 pub struct Additions<'a> {
     pub definition: &'a Definition,
     pub runtime: &'a Runtime,
+    /// The runtime's, if it is known.
+    pub version: Option<&'a str>,
     /// The program on its command line, and its text.
     pub program: &'a str,
     pub code: &'a [u8],

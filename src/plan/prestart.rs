@@ -6,7 +6,7 @@ use super::Defaults;
 use super::additions::Additions;
 use super::binding::Bound;
 use crate::cell::{Launch, Prestart};
-use crate::language::Display;
+use crate::language::{Display, Rule, Warm};
 use crate::request::InputFile;
 
 /// What a program is, as far as that decides.
@@ -33,8 +33,7 @@ impl Program<'_> {
             upstream,
             ..
         } = self.additions;
-        let own = runtime.way.warm.as_deref();
-        let warm = own.or(definition.warm.as_ref())?;
+        let warm = self.warm()?;
         let limits = defaults.prestarted_limits();
         let prepared = runtime.way.prepared.first();
         // The engine that prepares a program sees nothing beside it.
@@ -93,8 +92,20 @@ impl Program<'_> {
         })
     }
 
+    /// Whether the runtime could run this before the program.
     fn runs(&self, prelude: &str) -> bool {
-        !prelude.is_empty() && !self.additions.runtime.way.without_prelude
+        let version = self.additions.version;
+        let knows = |rule: &Rule| version.is_some_and(|version| rule.is_in(version));
+        let is_able = self
+            .warm()
+            .is_some_and(|warm| warm.preludes.as_ref().is_none_or(knows));
+        !prelude.is_empty() && !self.additions.runtime.way.without_prelude && is_able
+    }
+
+    /// How runtimes of its kind wait, if they do.
+    fn warm(&self) -> Option<&Warm> {
+        let own = self.additions.runtime.way.warm.as_deref();
+        own.or(self.additions.definition.warm.as_ref())
     }
 
     /// Whether all that is special about it can be told to a runtime that has started.

@@ -56,6 +56,7 @@ fn with(request: RunRequest, runtime: &Runtime) -> Result<RunPlan, RequestError>
         definition: &definition(),
         chosen: (By::Request, 1.0),
         runtime,
+        version: None,
         defaults: &Defaults::default(),
         packages: PackageInputs::default(),
         egress: None,

@@ -53,6 +53,9 @@ pub struct Warm {
     pub before_file: Option<Script>,
     #[serde(default)]
     pub after: String,
+    /// What the version of a runtime looks like that runs preludes, if not all do. With another, and before it is known, a program that needs
+    /// one gets a new runtime.
+    pub preludes: Option<Rule>,
     /// What it runs when the program has ended, instead of taking itself apart.
     #[serde(default)]
     pub leave: String,
