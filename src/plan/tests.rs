@@ -200,3 +200,43 @@ fn what_is_asked_for_is_given_within_its_bounds_and_a_change_is_told() {
         ["memory: 1001 bytes was asked for, 16 MiB is the least allowed and was used"]
     );
 }
+
+#[test]
+fn a_runtime_that_is_too_old_for_preludes_is_not_waited_with() {
+    let text = include_str!("../../languages/javascript.toml");
+    let definition = Definition::parse("javascript", text, Path::new("javascript.toml")).unwrap();
+    let runtime = Runtime {
+        way: definition.commands()[0].clone(),
+        ..in_usr()
+    };
+    let waits = |code: &str, version: Option<&str>| {
+        let inputs = Inputs {
+            definition: &definition,
+            chosen: (By::Request, 1.0),
+            runtime: &runtime,
+            version: version.map(str::to_owned),
+            defaults: &Defaults::default(),
+            packages: PackageInputs::default(),
+            egress: None,
+            upstream: UpstreamInputs::default(),
+            notes: Vec::new(),
+        };
+        let request = RunRequest::new(code).unwrap().showing(Showing::All);
+        let plan = plan(request, inputs).unwrap();
+        plan.launch.prestart.is_some()
+    };
+    for (version, runs) in [
+        (None, false),
+        (Some("18.20.8"), false),
+        (Some("20.15.1"), false),
+        (Some("21.7.3"), false),
+        (Some("22.2.0"), false),
+        (Some("20.16.0"), true),
+        (Some("v22.3.0"), true),
+        (Some("24.1.0"), true),
+    ] {
+        assert_eq!(waits("display('x')", version), runs, "{version:?}");
+        // Control: one that needs no prelude.
+        assert!(waits("console.log(1)", version), "{version:?}");
+    }
+}
