@@ -12,8 +12,8 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Once, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -85,6 +85,15 @@ pub fn anyone() -> Option<Hotcell> {
 /// The one who is not root, if there is one.
 pub fn ordinary() -> Option<Hotcell> {
     everyone().into_iter().find(|hotcell| hotcell.uid != 0)
+}
+
+/// A shell that starts us in the background has us ignore interrupts, and what we start would inherit that.
+fn heed_interrupts() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: the usual action is no function of ours.
+        unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
+    });
 }
 
 /// Says that something was not tested, and why.
@@ -242,6 +251,7 @@ impl Hotcell {
 
     /// Another program, started as the same user and in the same surroundings.
     pub fn dress(&self, command: &mut Command) {
+        heed_interrupts();
         command
             .env_clear()
             .env("PATH", self.path())

@@ -235,11 +235,11 @@ const CALLS: [(&str, &str, &str); 9] = [
 fn the_module_hotcell_calls_tools_in_every_language_that_has_it() {
     let Some(hotcell) = prepared() else { return };
     for (language, runtime, code) in CALLS {
-        let is_heavy = matches!(runtime, "go" | "rustc" | "Rscript" | "php");
-        if !(if is_heavy {
-            has_heavy(runtime)
-        } else {
+        let is_light = matches!(runtime, "bash" | "perl" | "php" | "ruby" | "sh");
+        if !(if is_light {
             has(runtime)
+        } else {
+            has_heavy(runtime)
         }) {
             continue;
         }
