@@ -497,3 +497,16 @@ fn what_a_session_holds_is_in_large_pages_and_a_copy_has_them_too() {
         );
     }
 }
+
+/// A copy that answered before the process that made it was gone had that one stopped, and with it who waited for its end.
+#[test]
+fn copies_that_are_made_one_after_the_other_all_come_about() {
+    let Some(hotcell) = anyone() else { return };
+    let mut client = serve(&hotcell, &[]);
+    call(&mut client, "x = 1");
+    for _ in 0..150 {
+        fork(&mut client, "t");
+        act(&mut client, "close", json!({ "name": "t" }));
+    }
+    assert_eq!(value(&call(&mut client, "x + 1")), "2");
+}

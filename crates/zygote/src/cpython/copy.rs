@@ -151,14 +151,27 @@ fn clone_to_fork(flags: i32) -> i64 {
 
 /// The process in between: it forks and ends. Returns in the copy alone.
 extern "C" fn fork_and_leave() -> i64 {
+    // SAFETY: it takes nothing.
+    let between = unsafe { libc::getpid() };
     // SAFETY: it takes nothing. Whose memory we share waits for us: to libc we are its thread, and hold what that holds.
     let made = unsafe { libc::fork() };
     if made == 0 {
+        wait_for_the_end_of(between);
         return 0;
     }
     let made = if made > 0 { made } else { -last_error() };
     MADE.store(made, Ordering::Relaxed);
     sys::exit_now(0)
+}
+
+/// Waits until our parent is gone. Else the copy could answer first, and the server stop the process in between: who waits for that in the kernel
+/// would never be seen to stand still.
+fn wait_for_the_end_of(parent: i32) {
+    // SAFETY: neither takes anything.
+    while unsafe { libc::getppid() } == parent {
+        // SAFETY: the same.
+        unsafe { libc::sched_yield() };
+    }
 }
 
 fn last_error() -> i32 {
