@@ -47,14 +47,18 @@ mod tests {
     fn what_is_put_into_a_folder_or_taken_out_of_it_is_seen() {
         let folder = tempfile::TempDir::new().unwrap();
         let open = || OwnedFd::from(File::open(folder.path()).unwrap());
+        let settle = || loop {
+            if let Some(settled) = Settled::new(open()) {
+                break settled;
+            }
+            std::thread::yield_now();
+        };
         assert!(Settled::new(open()).is_none(), "it is new");
-        std::thread::sleep(2 * STEPS);
-        let settled = Settled::new(open()).unwrap();
+        let settled = settle();
         assert!(settled.is_still());
         fs::write(folder.path().join("a"), "").unwrap();
         assert!(!settled.is_still());
-        std::thread::sleep(2 * STEPS);
-        let settled = Settled::new(open()).unwrap();
+        let settled = settle();
         fs::write(folder.path().join("a"), "more").unwrap();
         assert!(settled.is_still(), "only the file is another");
         fs::remove_file(folder.path().join("a")).unwrap();
