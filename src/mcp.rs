@@ -29,7 +29,7 @@ mod era;
 mod era_members;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
-mod job_tool;
+mod jobs;
 mod languages;
 mod message;
 mod objects;
@@ -61,7 +61,6 @@ pub use code_runner_mcp::{
 };
 pub use context::{Context, LogLevel, Outbox};
 pub use era::{Era, LEGACY, MODERN, Revision, SUPPORTED, Transport, VERSION_KEY};
-pub use job_tool::JobTool;
 pub use languages::Languages;
 pub use message::{Fault, Id, Message, Request, is_batch, parse, parse_batch};
 pub use objects::{Answer, Arguments, Boxed, Catalog, Prompt, Resource, Tool};

@@ -87,7 +87,7 @@ function picture(mime, data) {
 async function follow() {
   const mine = shown;
   if (!mine.id || mine.over) return;
-  const { structuredContent: facts, content } = await call('job', { id: mine.id, since: mine.next });
+  const { structuredContent: facts, content } = await call('session', { job: mine.id, since: mine.next });
   if (mine !== shown) return;
   const output = byId('output');
   byId('end').hidden = facts.status !== 'running';
@@ -167,7 +167,7 @@ byId('try').onsubmit = attempt(start);
 byId('code').onkeydown = (event) => {
   if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) byId('try').requestSubmit();
 };
-byId('end').onclick = attempt(() => call('job', { id: shown.id, cancel: true }).then(follow));
+byId('end').onclick = attempt(() => call('session', { job: shown.id, action: 'cancel' }).then(follow));
 byId('forget').onclick = () => failed(new Refused('the token is forgotten'));
 byId('enter').onsubmit = attempt(async () => {
   sessionStorage.setItem('token', byId('token').value.trim());

@@ -20,7 +20,7 @@ use crate::config::{Config, ConfigError};
 use crate::hint::Surface;
 use crate::language::{Surroundings, Tiers};
 use crate::mcp::{
-    Capabilities, Catalog, Change, CodeExecutionMode, CodeRunner, CodeRunnerMcp, Identity, JobTool,
+    Capabilities, Catalog, Change, CodeExecutionMode, CodeRunner, CodeRunnerMcp, Identity,
     Languages, Outputs, RunTool, Server, SessionTool, SkillFiles, State, Tasks, UpstreamTools,
     Waiting, folders, stdio,
 };
@@ -261,10 +261,9 @@ fn assemble(
                 service: service.clone(),
                 waiting: Waiting::default(),
             });
-            catalog.add_tool(JobTool(tasks.clone()));
             catalog.add_tool(RunTool(tasks.clone()));
+            catalog.add_tool(SessionTool(tasks.clone()));
             catalog.tasks = Some(tasks);
-            catalog.add_tool(SessionTool(service.clone()));
             Identity {
                 name: "hotcell".to_owned(),
                 title: "hotcell".to_owned(),

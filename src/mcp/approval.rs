@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use super::context::Context;
-use super::job_tool::Rendered;
+use super::jobs::Rendered;
 use crate::caller::Caller;
 use crate::random::random_name;
 use crate::service::Job;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::job_tool::{Rendered, result};
+use super::jobs::{Rendered, result};
 use super::run_tool::separate;
 use crate::caller::Caller;
 use crate::records::{Kept, Reader, RecordsError};

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 
 use super::approval::{Asked, ClientApprover};
 use super::context::Context;
-use super::job_tool::{Rendered, running};
+use super::jobs::{Rendered, running};
 use super::message::Fault;
 use super::objects::{Answer, Arguments, Boxed, Tool};
 use super::tasks::{Kind, Tasks};

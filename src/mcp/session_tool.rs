@@ -1,17 +1,19 @@
-//! The tool `session`: which sessions there are, and what can be done with one besides running code in it.
+//! The tool `session`: which sessions and background runs there are, and what can be done with one.
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::context::Context;
+use super::jobs::{self, Question, Rendered, result};
 use super::message::Fault;
 use super::objects::{Answer, Arguments, Boxed, Tool, UnknownParameter};
+use super::tasks::Tasks;
 use crate::request::SessionName;
 use crate::run::{Change, Difference};
-use crate::service::{Acted, Service, SessionAction, SessionInfo};
+use crate::service::{Acted, SessionAction, SessionInfo};
 
-const ACTIONS: [&str; 7] = [
+const ACTIONS: [&str; 8] = [
     "list",
     "close",
     "checkpoint",
@@ -19,29 +21,32 @@ const ACTIONS: [&str; 7] = [
     "undo",
     "fork",
     "diff",
+    "cancel",
 ];
 
-const PARAMETERS: [&str; 3] = ["action", "name", "to"];
+const PARAMETERS: [&str; 6] = ["action", "name", "to", "job", "since", "wait"];
 
-pub struct SessionTool(pub Arc<Service>);
+pub struct SessionTool(pub Arc<Tasks>);
 
 impl Tool for SessionTool {
     fn listing(&self) -> Value {
         json!({
             "name": "session",
-            "title": "Sessions",
-            "description": "Sessions of `run`. checkpoint without `to`: before each call, for undo",
+            "title": "Sessions and background runs",
+            "description": "Sessions of `run`. checkpoint without `to`: before each call, for undo. With `job`: a background run's output so far, or its result",
             "inputSchema": {
                 "type": "object",
                 "properties": {
                     "action": { "type": "string", "enum": ACTIONS },
                     "name": { "type": "string" },
                     "to": { "type": "string" },
+                    "job": { "type": "string" },
+                    "since": { "type": "integer", "description": "`next` of the last answer" },
+                    "wait": { "type": "number", "description": "Seconds, up to 50" },
                 },
-                "required": ["action"],
             },
             "annotations": {
-                "title": "Sessions",
+                "title": "Sessions and background runs",
                 "readOnlyHint": false,
                 "destructiveHint": true,
                 "idempotentHint": false,
@@ -56,28 +61,43 @@ impl Tool for SessionTool {
         context: &'a Arc<Context>,
     ) -> Boxed<'a, Result<Answer, Fault>> {
         Box::pin(async move {
-            let answer = match self.answer(&arguments, context).await {
-                Ok((text, facts)) => result(&text, facts, false),
-                Err(message) => result(&message, json!({ "error": message }), true),
-            };
-            Ok(Answer::Complete(answer))
+            let answer = self.answer(&arguments, context).await;
+            Ok(Answer::Complete(answer.unwrap_or_else(refused)))
         })
     }
 }
 
 impl SessionTool {
-    async fn answer(
+    async fn answer(&self, arguments: &Arguments, context: &Context) -> Result<Rendered, Refusal> {
+        if let Err(unknown) = UnknownParameter::check(arguments, &PARAMETERS) {
+            return Err(Refusal {
+                message: unknown.message,
+                hint: Some(unknown.hint),
+            });
+        }
+        if let Some(question) = Question::read(arguments) {
+            let shown: String = question.job.to_string().chars().take(60).collect();
+            let answer = question.answer(&self.0, context).await;
+            let unknown = || format!("there is no job {shown}: it may have ended long ago");
+            return Ok(answer.ok_or_else(unknown)?);
+        }
+        let (text, facts) = self.act(arguments, context).await?;
+        Ok(result(text, facts, false))
+    }
+
+    /// Does what is asked of sessions.
+    async fn act(
         &self,
         arguments: &Arguments,
         context: &Context,
     ) -> Result<(String, Value), String> {
-        UnknownParameter::check(arguments, &PARAMETERS)
-            .map_err(|unknown| format!("{}\nhint: {}", unknown.message, unknown.hint))?;
+        let service = &self.0.service;
         let word = |key: &str| arguments.get(key).and_then(Value::as_str);
         let parse = |name: &str| SessionName::parse(name).map_err(|error| error.to_string());
         let action = word("action").unwrap_or_default();
         if action == "list" {
-            return Ok(list(&self.0.sessions(&context.caller)));
+            let jobs = self.0.jobs.all_of(&context.caller);
+            return Ok(list(&service.sessions(&context.caller), jobs::list(&jobs)));
         }
         let name = word("name").ok_or("`name` says which session");
         // A checkpoint is called as a session may be.
@@ -86,7 +106,7 @@ impl SessionTool {
         let action = match action {
             "close" => {
                 let name = parse(name?)?;
-                return match self.0.close_session(&context.caller, &name) {
+                return match service.close_session(&context.caller, &name) {
                     true => Ok((
                         format!("Closed `{name}`."),
                         json!({ "closed": name.as_str() }),
@@ -102,11 +122,11 @@ impl SessionTool {
             "undo" => SessionAction::Undo,
             "fork" => SessionAction::Fork(to.ok_or("`to` names the new session")?),
             "diff" => SessionAction::Diff(checkpoint),
+            "cancel" => return Err("`job` says which background run to cancel".to_owned()),
             _ => return Err(format!("`action` must be one of {}", ACTIONS.join(", "))),
         };
         let name = parse(name?)?;
-        let done = self
-            .0
+        let done = service
             .act_on_session(&context.caller, &name, action.clone())
             .await?;
         Ok(report(&name, &action, &done))
@@ -179,25 +199,41 @@ fn changes(differences: &[Difference]) -> (String, Value) {
     (text, json!({ "files": facts }))
 }
 
-fn list(sessions: &[SessionInfo]) -> (String, Value) {
-    let lines: Vec<String> = sessions.iter().map(line).collect();
+fn list(sessions: &[SessionInfo], jobs: (Vec<String>, Vec<Value>)) -> (String, Value) {
+    let mut lines: Vec<String> = sessions.iter().map(line).collect();
+    lines.extend(jobs.0);
     let text = match lines.as_slice() {
-        [] => "There are no sessions.".to_owned(),
+        [] => "There are no sessions and no background runs.".to_owned(),
         lines => lines.join("\n"),
     };
-    let facts: Vec<Value> = sessions.iter().map(facts).collect();
-    (text, json!({ "sessions": facts }))
+    let sessions: Vec<Value> = sessions.iter().map(facts).collect();
+    (text, json!({ "sessions": sessions, "jobs": jobs.1 }))
 }
 
-fn result(text: &str, facts: Value, is_error: bool) -> Map<String, Value> {
-    Map::from_iter([
-        (
-            "content".to_owned(),
-            json!([{ "type": "text", "text": text }]),
-        ),
-        ("structuredContent".to_owned(), facts),
-        ("isError".to_owned(), is_error.into()),
-    ])
+/// Why nothing was done.
+struct Refusal {
+    message: String,
+    hint: Option<String>,
+}
+
+impl From<String> for Refusal {
+    fn from(message: String) -> Self {
+        Self {
+            message,
+            hint: None,
+        }
+    }
+}
+
+fn refused(refusal: Refusal) -> Rendered {
+    let Refusal { message, hint } = refusal;
+    let mut error = json!({ "kind": "invalid_request", "message": message });
+    let mut text = message;
+    if let Some(hint) = hint {
+        text = format!("{text}\nhint: {hint}");
+        error["hint"] = hint.into();
+    }
+    result(text, json!({ "status": "rejected", "error": error }), true)
 }
 
 fn line(session: &SessionInfo) -> String {

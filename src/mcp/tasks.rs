@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::approval::Waiting;
 use super::context::Context;
 use super::era::{Era, Revision};
-use super::job_tool::Rendered;
+use super::jobs::Rendered;
 use super::message::Fault;
 use super::recorded::recorded;
 use crate::records::{date, milliseconds};

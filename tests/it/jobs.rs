@@ -6,7 +6,7 @@ use crate::raw::http::Http;
 use crate::raw::{PATIENCE, Stdio, fresh_word, processes_with, wait_until};
 
 fn job(client: &mut Stdio, arguments: Value) -> Value {
-    client.call("job", arguments)["structuredContent"].clone()
+    client.call("session", arguments)["structuredContent"].clone()
 }
 
 #[test]
@@ -18,22 +18,22 @@ fn a_run_in_the_background_is_answered_at_once_and_its_result_comes_later() {
     assert_eq!(started["status"], "running", "{started}");
     let id = &started["job"];
     let begun = wait_until(PATIENCE, || {
-        job(&mut client, json!({ "id": id }))["stdout"] != ""
+        job(&mut client, json!({ "job": id }))["stdout"] != ""
     });
     assert!(begun.is_some());
     let ended = wait_until(PATIENCE, || {
-        job(&mut client, json!({ "id": id, "wait": 20 }))["status"] == "ok"
+        job(&mut client, json!({ "job": id, "wait": 20 }))["status"] == "ok"
     });
     assert!(ended.is_some());
-    let ended = job(&mut client, json!({ "id": id }));
+    let ended = job(&mut client, json!({ "job": id }));
     assert_eq!(ended["stdout"], "begun\ndone\n");
     let uri = &ended["files"][0]["uri"];
     let read = client.request("resources/read", json!({ "uri": uri }));
     assert_eq!(read["result"]["contents"][0]["text"], "kept");
-    let listed = client.call("job", json!({}));
+    let listed = client.call("session", json!({ "action": "list" }));
     let facts = &listed["structuredContent"]["jobs"][0];
     assert_eq!((&facts["job"], &facts["status"]), (id, &json!("ok")));
-    let text = format!("{}: ok", id.as_str().unwrap_or_default());
+    let text = format!("job {}: ok", id.as_str().unwrap_or_default());
     assert_eq!(listed["content"][0]["text"], text);
 }
 
@@ -46,17 +46,17 @@ fn a_call_that_takes_too_long_for_clients_becomes_a_job() {
     assert_eq!(running["status"], "running", "{running}");
     let id = &running["job"];
     let printed = wait_until(PATIENCE, || {
-        let running = job(&mut client, json!({ "id": id }));
+        let running = job(&mut client, json!({ "job": id }));
         (&running["stdout"], &running["next"]) == (&json!("one\n"), &json!(4))
     });
     assert!(printed.is_some());
-    let since = job(&mut client, json!({ "id": id, "since": 4 }));
+    let since = job(&mut client, json!({ "job": id, "since": 4 }));
     assert_eq!(
         (&since["status"], &since["stdout"]),
         (&json!("running"), &json!(""))
     );
 
-    let ended = job(&mut client, json!({ "id": id, "cancel": true }));
+    let ended = job(&mut client, json!({ "job": id, "action": "cancel" }));
     assert_eq!(
         (&ended["status"], &ended["stdout"]),
         (&json!("cancelled"), &json!("one\n"))
@@ -77,7 +77,7 @@ fn a_job_outlives_its_connection_and_never_the_server() {
     let runs = || !processes_with(&word).is_empty();
     assert!(wait_until(PATIENCE, runs).is_some(), "{started}");
     // Each call has a connection of its own.
-    let found = server.call("job", json!({ "id": started["job"] }));
+    let found = server.call("session", json!({ "job": started["job"] }));
     assert_eq!(found["structuredContent"]["status"], "running");
     drop(server);
     assert!(
@@ -95,14 +95,17 @@ fn a_job_that_is_not_there_is_said_to_be_unknown() {
         json!("../x"),
         json!("x".repeat(100_000)),
     ] {
-        let result = client.call("job", json!({ "id": id }));
+        let result = client.call("session", json!({ "job": id }));
         assert_eq!(result["isError"], true);
         assert_eq!(
             result["structuredContent"]["error"]["kind"],
             "invalid_request"
         );
     }
-    assert_eq!(job(&mut client, json!({}))["jobs"], json!([]));
+    let listed = job(&mut client, json!({ "action": "list" }));
+    assert_eq!(listed, json!({ "sessions": [], "jobs": [] }));
+    let which = client.call("session", json!({ "action": "cancel" }));
+    assert_eq!(which["isError"], true, "{which}");
     let bad = client.run(json!({ "code": "1", "language": "python", "background": 1 }));
     assert_eq!(bad["status"], "rejected");
 }
@@ -112,14 +115,9 @@ fn a_parameter_that_a_tool_does_not_have_is_named_and_nothing_is_done() {
     let mut client = Stdio::open(&[]);
     for (tool, arguments, has) in [
         (
-            "job",
-            json!({ "action": "cancel" }),
-            "id, wait, since, cancel",
-        ),
-        (
             "session",
             json!({ "action": "list", "nmae": "a" }),
-            "action, name, to",
+            "action, name, to, job, since, wait",
         ),
         (
             "run",

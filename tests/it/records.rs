@@ -206,7 +206,7 @@ fn a_caller_finds_its_own_records_and_nobody_elses() {
     let uri = result["structuredContent"]["files"][0]["uri"].clone();
     assert!(uri.is_string(), "{result}");
     // Whoever asks for a record waits until it is written.
-    let known = http.call("job", json!({ "id": id }));
+    let known = http.call("session", json!({ "job": id }));
     assert_eq!(known["structuredContent"]["status"], "ok", "{known}");
     let token = http.token.clone();
     drop(http);
@@ -215,7 +215,7 @@ fn a_caller_finds_its_own_records_and_nobody_elses() {
     });
     // It was shown when it was made, and is the same.
     again.token = token;
-    let found = again.call("job", json!({ "id": id }));
+    let found = again.call("session", json!({ "job": id }));
     let found = found["structuredContent"]["status"].clone();
     let read =
         json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": { "uri": uri } });
@@ -224,7 +224,7 @@ fn a_caller_finds_its_own_records_and_nobody_elses() {
     command.env("XDG_STATE_HOME", &state).arg("serve");
     let mut other = Client::of(command);
     other.begin();
-    let params = json!({ "name": "job", "arguments": { "id": id } });
+    let params = json!({ "name": "session", "arguments": { "job": id } });
     let refused = other.request("tools/call", params)["result"].clone();
     assert_eq!(refused["isError"], true, "{refused}");
     let unread = other.request("resources/read", json!({ "uri": uri }));

@@ -110,7 +110,7 @@ fn a_run_that_somebody_waits_for_is_seen_and_ended_from_the_page() {
         serde_json::from_str(read["contents"][0]["text"].as_str().unwrap()).unwrap()
     };
     let job = |arguments: Value| {
-        let params = json!({ "name": "job", "arguments": arguments });
+        let params = json!({ "name": "session", "arguments": arguments });
         let message =
             json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params });
         ask(&message)["structuredContent"].clone()
@@ -147,15 +147,15 @@ fn a_run_that_somebody_waits_for_is_seen_and_ended_from_the_page() {
         assert!(eventually(PATIENCE, is_seen));
         let mut said = Value::Null;
         let has_printed = || {
-            said = job(json!({ "id": id }));
+            said = job(json!({ "job": id }));
             said["stdout"] == "<img src=x>\n"
         };
         assert!(eventually(PATIENCE, has_printed), "{said}");
         assert_eq!(said["status"], "running");
         // Not a job, so those who ask for jobs are not told.
-        assert_eq!(job(json!({}))["jobs"], json!([]));
+        assert_eq!(job(json!({ "action": "list" }))["jobs"], json!([]));
 
-        job(json!({ "id": id, "cancel": true }));
+        job(json!({ "job": id, "action": "cancel" }));
         let answer = waiting.join().unwrap();
         assert_eq!(
             answer["structuredContent"]["status"], "cancelled",
@@ -168,7 +168,7 @@ fn a_run_that_somebody_waits_for_is_seen_and_ended_from_the_page() {
         assert_eq!(run["status"], "cancelled", "{state}");
         assert_eq!(run["first_line"], "# <b>waits</b>");
         assert!(state["isolation"]["level"].is_string(), "{state}");
-        assert_eq!(job(json!({ "id": id }))["stdout"], "<img src=x>\n");
+        assert_eq!(job(json!({ "job": id }))["stdout"], "<img src=x>\n");
     });
 }
 

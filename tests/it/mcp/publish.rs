@@ -81,7 +81,7 @@ fn a_script_is_a_tool_that_answers_with_what_it_prints() {
         .iter()
         .map(|tool| &tool["name"])
         .collect();
-    assert_eq!(names, ["greet", "job", "run", "session"]);
+    assert_eq!(names, ["greet", "run", "session"]);
     assert_eq!(tools[0]["inputSchema"]["required"], json!(["who"]));
     let result = call(&mut client, "greet", json!({ "who": "Ada\n\"L\"" }));
     assert_eq!(text(&result), "Hello, Ada\n\"L\" Ada\n\"L\"");

@@ -37,7 +37,7 @@ fn a_client_of_2025_11_25_may_ask_for_a_task_and_fetch_its_result() {
         tool.unwrap()["execution"]["taskSupport"].clone()
     };
     assert_eq!(
-        (support("run"), support("job")),
+        (support("run"), support("session")),
         (json!("optional"), Value::Null)
     );
 
@@ -71,7 +71,7 @@ fn a_client_of_2025_11_25_may_ask_for_a_task_and_fetch_its_result() {
         let unknown = client.request("tasks/get", json!({ "taskId": id }));
         assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
     }
-    let other = json!({ "name": "job", "arguments": {}, "task": {} });
+    let other = json!({ "name": "session", "arguments": {}, "task": {} });
     assert_eq!(client.request("tools/call", other)["error"]["code"], -32601);
 }
 

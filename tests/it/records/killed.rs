@@ -96,7 +96,7 @@ fn a_job_is_lost_with_its_server_and_its_output_is_kept() {
             assert_eq!(whole(&hotcell, &id)["status"], "running");
             // Another server of the same user knows that it runs.
             let ask = |client: &mut crate::mcp::client::Client| {
-                let params = json!({ "name": "job", "arguments": { "id": id } });
+                let params = json!({ "name": "session", "arguments": { "job": id } });
                 client.request("tools/call", params)["result"].clone()
             };
             let mut other = serve(&hotcell, &[]);

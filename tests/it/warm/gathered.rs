@@ -104,14 +104,14 @@ fn what_was_printed_is_seen_while_the_program_does_something_else() {
         let code = "print('first')\nprint('no end', end='')\nwhile True: pass";
         let job = client
             .run(json!({ "code": code, "language": "python", "background": true, "timeout": 300 }));
-        let id = job["job"]["id"].as_str().or(job["job"].as_str());
+        let id = job["job"].as_str();
         let id = id.unwrap_or_else(|| panic!("{job}")).to_owned();
         let seen = eventually(PATIENCE, || {
-            let state = client.call("job", json!({ "id": id }));
+            let state = client.call("session", json!({ "job": id }));
             state.to_string().contains("first\\nno end")
         });
         assert!(seen, "as {}", hotcell.name);
-        client.call("job", json!({ "id": id, "action": "cancel" }));
+        client.call("session", json!({ "job": id, "action": "cancel" }));
     }
 }
 
