@@ -151,23 +151,42 @@ pub fn main_with(engine: Option<Engine>) -> ExitCode {
 fn typed() -> Vec<OsString> {
     let mut words: Vec<OsString> = std::env::args_os().collect();
     let is_ours = |word: &OsString| word.to_str().is_some_and(is_command);
-    let first = words.get(1).filter(|word| !is_ours(word));
+    let at = command_at(&words);
+    let first = words.get(at).filter(|word| !is_ours(word));
     if first.is_some_and(|word| run::is_program(word)) {
-        words.insert(1, "run".into());
+        words.insert(at, "run".into());
     }
     words
 }
 
+/// Where the command is, or what stands in its place: options of every command may come before it.
+fn command_at(words: &[OsString]) -> usize {
+    let mut at = 1;
+    while let Some(word) = words.get(at).and_then(|word| word.to_str()) {
+        at += match word {
+            "--color" => 2,
+            "-q" | "--quiet" | "-v" | "--verbose" => 1,
+            _ if word.starts_with("--color=") => 1,
+            _ => break,
+        };
+    }
+    at
+}
+
 fn parse(words: &[OsString]) -> Arguments {
     let parsed = Arguments::try_parse_from(words).unwrap_or_else(|error| {
-        let first = words.get(1).and_then(|word| word.to_str());
-        let is_first = error.kind() == ErrorKind::InvalidSubcommand;
-        let first = first.filter(|word| is_first && !is_command(word));
-        let Some(word) = first else {
-            error.exit();
+        let first = words.get(command_at(words)).and_then(|word| word.to_str());
+        let (what, hint) = match (error.kind(), first) {
+            (ErrorKind::InvalidSubcommand, Some(word)) if !is_command(word) => {
+                (format!("there is no command `{word}`"), meant(word))
+            }
+            (ErrorKind::UnknownArgument, Some(word)) if is_option_of_run(word) => (
+                format!("`{word}` is an option of `hotcell run`"),
+                format!("Write `hotcell run {word}`, and then the rest."),
+            ),
+            _ => error.exit(),
         };
-        let hint = meant(word);
-        print_error(&format!("there is no command `{word}`"), Some(&hint));
+        print_error(&what, Some(&hint));
         std::process::exit(BAD_INPUT.into())
     });
     parsed.speech.apply();
@@ -176,6 +195,19 @@ fn parse(words: &[OsString]) -> Arguments {
 
 fn is_command(word: &str) -> bool {
     word == "run" || Arguments::command().find_subcommand(word).is_some()
+}
+
+fn is_option_of_run(word: &str) -> bool {
+    let name = word.split('=').next().unwrap_or(word);
+    let commands = Arguments::command();
+    let run = commands.find_subcommand("run");
+    run.into_iter()
+        .flat_map(clap::Command::get_arguments)
+        .any(|it| {
+            let long = it.get_long().map(|it| format!("--{it}"));
+            let short = it.get_short().map(|it| format!("-{it}"));
+            [long, short].iter().flatten().any(|it| it == name)
+        })
 }
 
 /// What may have been meant by a word that is neither a command nor a file.

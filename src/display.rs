@@ -173,10 +173,10 @@ impl Displayed {
     }
 }
 
-/// A line about what was shown that is not all in its text.
-pub fn summary(displays: &[Displayed]) -> Option<String> {
+/// A line about what was shown that its reader does not see anyway.
+pub fn summary(displays: &[Displayed], is_seen: fn(&Displayed) -> bool) -> Option<String> {
     let numbered = displays.iter().enumerate();
-    let others = numbered.filter(|(_, it)| !it.is_whole_text());
+    let others = numbered.filter(|(_, it)| !is_seen(it));
     let word = |(at, it): (usize, &Displayed)| {
         let (number, kind) = (at + 1, it.kind.mime());
         match &it.uri {

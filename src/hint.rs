@@ -157,7 +157,13 @@ impl Hint {
             }
             Self::ChangePackages { candidates } => {
                 return match candidates.as_slice() {
-                    [] => format!("Change the names or versions {}.", surface.packages()),
+                    [] if surface == Surface::PackagesAdd => {
+                        format!("Change the names or versions {}.", surface.packages())
+                    }
+                    [] => format!(
+                        "Change what the program imports, or the names or versions {}.",
+                        surface.packages()
+                    ),
                     names => format!(
                         "Name the right one {}: {}?",
                         surface.packages(),
@@ -199,7 +205,7 @@ impl Hint {
             Self::AllowWriting(path) => {
                 return match surface {
                     Surface::CommandLine | Surface::PackagesAdd => format!(
-                        "Write to the working directory, or mount `{path}` to be written (without `:ro`, or with `write = true`)."
+                        "Write to the working directory, or make `{path}` writable: `--workspace DIR:rw`, `--mount` without `:ro`, or `write = true` in `config.toml`."
                     ),
                     Surface::Mcp | Surface::Compat(_) => format!(
                         "Write to the working directory: only the owner of this server can make `{path}` writable."

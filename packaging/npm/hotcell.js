@@ -3,6 +3,7 @@
 "use strict";
 
 const { spawn } = require("node:child_process");
+const { readFileSync } = require("node:fs");
 
 function find() {
   const name = `hotcell-${process.platform}-${process.arch}`;
@@ -26,8 +27,21 @@ if (process.execve) {
   }
 }
 const child = spawn(program, words, { stdio: "inherit" });
+
+// Ctrl-C of a terminal reaches all processes in its foreground, the program too; passed on it would be a second one, which ends the run.
+function isInForeground() {
+  try {
+    const [, , group, , , foreground] = readFileSync("/proc/self/stat", "utf8").split(") ").pop().split(" ");
+    return group === foreground;
+  } catch {
+    return false;
+  }
+}
+
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
-  process.on(signal, () => child.kill(signal));
+  process.on(signal, () => {
+    if (signal !== "SIGINT" || !isInForeground()) child.kill(signal);
+  });
 }
 child.on("error", (error) => {
   console.error(`hotcell: ${error.message}`);

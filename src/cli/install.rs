@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::builder::PossibleValuesParser;
 
-use super::serve::Compat;
+use super::serve::{Compat, parse_address};
 use super::{BAD_INPUT, OUR_FAILURE, print_error};
 use crate::clients::{CLIENTS, Client, ClientFile, FileError, Reach};
 use crate::http::{Token, TokenError};
@@ -22,7 +22,7 @@ pub struct Arguments {
     #[arg(value_name = "CLIENT", value_parser = names())]
     client: String,
     /// Have the client use a server that you start with `hotcell serve --http`, at this address [default: 127.0.0.1:3917]
-    #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, require_equals = true)]
+    #[arg(long, value_name = "[ADDRESS:]PORT", num_args = 0..=1, require_equals = true, value_parser = parse_address)]
     http: Option<Option<SocketAddr>>,
     /// Have the client start hotcell in a container: for systems other than Linux [default engine: docker]
     #[arg(long, value_name = "ENGINE", num_args = 0..=1, require_equals = true, default_missing_value = "docker", value_parser = ["docker", "podman"], conflicts_with = "http")]
@@ -30,9 +30,9 @@ pub struct Arguments {
     /// With --container: the image with hotcell in it
     #[arg(long, value_name = "IMAGE", requires = "container", default_value = concat!("localhost/hotcell:", env!("CARGO_PKG_VERSION")))]
     image: String,
-    /// Have the server be compatible with another one
+    /// Have the server be compatible with another one (repeatable)
     #[arg(long = "as", value_name = "SERVER")]
-    compat: Option<Compat>,
+    compat: Vec<Compat>,
     /// Show what would change, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -57,7 +57,7 @@ pub fn install(arguments: &Arguments) -> ExitCode {
         return BAD_INPUT.into();
     };
     let mut serve = vec!["serve".to_owned()];
-    if let Some(compat) = arguments.compat {
+    for compat in &arguments.compat {
         serve.extend(["--as".to_owned(), compat.name()]);
     }
     let reach = match (&arguments.container, arguments.http) {

@@ -20,7 +20,7 @@ use super::{
     print_note, saved, single_thread, with_causes,
 };
 use crate::caller::Caller;
-use crate::display;
+use crate::display::{self, Displayed};
 use crate::engine::{Engine, Rejected, RunResult, StartError};
 use crate::hint;
 use crate::output::{RunOutput, Verdict};
@@ -283,10 +283,13 @@ fn report(
             if json {
                 print_json(&output);
             } else if !is_quiet {
+                let mut is_seen: fn(&Displayed) -> bool = |_| false;
                 if io::stdout().is_terminal() {
                     print_shown(&output);
+                    is_seen = Displayed::is_whole_text;
                 }
-                if let Some(line) = display::summary(&output.displays).filter(|_| out.is_none()) {
+                let line = display::summary(&output.displays, is_seen);
+                if let Some(line) = line.filter(|_| out.is_none()) {
                     print_note(&format!("{line}; `--out DIR` writes it to a folder"));
                 }
                 for line in output.refusals(HERE) {

@@ -30,6 +30,7 @@ use crate::service::{self, Jobs, Service};
 
 pub use arguments::Arguments;
 pub use compat::Compat;
+pub use http::parse_address;
 
 const INSTRUCTIONS: &str = "Use `run` to execute code: each call is a fresh sandbox without \
     files of the host, and without network unless `network` names hosts, so give it all it needs and print what you want to see; \

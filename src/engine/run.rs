@@ -349,7 +349,7 @@ impl Engine {
             let store = trusted.as_ref().and_then(Authorities::key_store);
             if store.is_none() {
                 // It has a list of its own then, or none.
-                launch.argv.retain(|word| !wants_key_store(word));
+                launch.argv.retain(|word| !word.ends_with(KEY_STORE));
             }
             launch = launch.files(store);
         }

@@ -38,6 +38,8 @@ fn variables() -> BTreeMap<String, String> {
     for name in ["NO_PROXY", "no_proxy"] {
         variables.insert(name.to_owned(), "localhost,127.0.0.1,::1".to_owned());
     }
+    // Debian's pip refuses to install beside Debian's packages. Those are read-only here: it installs into the program's own home.
+    variables.insert("PIP_BREAK_SYSTEM_PACKAGES".to_owned(), "1".to_owned());
     variables.insert("NODE_USE_ENV_PROXY".to_owned(), "1".to_owned());
     let require = format!("--require=/workspace/{NODE_FILE}");
     variables.insert("NODE_OPTIONS".to_owned(), require);

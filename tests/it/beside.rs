@@ -102,7 +102,7 @@ const PROGRAMS: [(&str, Files, &str); 10] = [
         &[
             (
                 "main.go",
-                "package main\n\nimport (\n\t\"demo/name\"\n\t\"fmt\"\n)\n\nfunc main() { fmt.Println(name.Name, 4) }\n",
+                "package main\n\nimport (\"fmt\"; \"demo/name\") // ours\n\nfunc main() { fmt.Println(name.Name, 4) }\n",
             ),
             ("name/name.go", "package name\n\nconst Name = \"told\"\n"),
             ("go.mod", "module demo\n\ngo 1.18\n"),

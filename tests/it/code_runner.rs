@@ -1,19 +1,21 @@
 //! `serve --as code-runner`: what clients of mcp-server-code-runner rely on.
 //!
-//! This file has its interface, row by row (A1 to A9 of our list of features);
+//! This file has its interface, row by row (A1 to A10 of our list of features);
 //! `defects` has what was wrong with it and must be right here.
 
 mod defects;
 
 use std::fs;
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
+use std::process::{Command, Stdio as Piped};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::raw::http::{Http, call};
 use crate::raw::{Started, Stdio};
+use crate::support::example;
 
 const MODE: [&str; 2] = ["--as", "code-runner"];
 
@@ -393,4 +395,25 @@ fn a9_flags_that_make_no_sense_are_refused_with_exit_code_1() {
         assert!(output.status.success(), "{flag}");
         assert!(!output.stdout.is_empty());
     }
+}
+
+/// The program is the example that users have, and nobody told it a port.
+#[test]
+fn a10_serve_from_rust_returns_the_bound_endpoint() {
+    let Some(program) = example("serve") else {
+        return;
+    };
+    let mut server = Http::start_as(&[], |command, home| {
+        *command = Command::new(program);
+        command.env("HOME", home).stdin(Piped::piped());
+        command.stdout(Piped::piped()).stderr(Piped::piped());
+    });
+    let said = format!("port {}: ", server.address.port());
+    assert!(server.server.log().starts_with(&said));
+    let result = server.call("run-code", snippet("lua", "print(6 * 7)"));
+    assert_eq!(text(&result), "42\n");
+    // It ends when the value is dropped: nobody listens there any more.
+    drop(server.server.child.stdin.take());
+    assert!(server.server.child.wait().unwrap().success());
+    assert!(TcpStream::connect(server.address).is_err());
 }

@@ -21,6 +21,7 @@ fn what_follows_the_program_is_the_programs() {
         for (words, expected) in [
             (&["run", file, "x", "y"][..], &["x", "y"][..]),
             (&[file, "x", "y"], &["x", "y"]),
+            (&["-q", "--color", "never", file, "-q"], &["-q"]),
             (&["a.py", "--json", "-c"], &["--json", "-c"]),
             (
                 &["run", "--timeout", "20", file, "--timeout", "1"],
@@ -118,6 +119,11 @@ fn a_mistyped_word_gets_a_suggestion() {
             "Did you mean `node`?",
         ),
         (&["run", "--tiemout", "1", "x.py"], "'--timeout'"),
+        (&["--timeout=1", "x.py"], "Write `hotcell run --timeout=1`"),
+        (
+            &["--quiet", "langages"],
+            "Did you mean `hotcell languages`?",
+        ),
         (&["missing.py"], "cannot read `missing.py`"),
         (
             &["run", "zzzzqqqq", "x"],

@@ -474,6 +474,10 @@ fn at_the_command_line_output_is_what_was_printed_and_json_has_the_value() {
         "{}",
         answer.err()
     );
+    // Text follows what was printed at a terminal alone; elsewhere it is not lost either.
+    let text = hotcell.run(&["-l", "python", "-c", "display('text')"]);
+    assert_eq!(text.out(), "");
+    assert!(text.err().contains("shown: 1 text/plain"), "{}", text.err());
     let answer = hotcell.run(&["-l", "python", "-c", &code, "--out", "shown"]);
     assert_eq!(
         (answer.out(), answer.err()),

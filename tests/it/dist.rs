@@ -55,6 +55,19 @@ fn works(mut hotcell: impl FnMut(&[&str]) -> Command) {
     assert_eq!(printed, "42\n");
 }
 
+/// Completions and manual pages, in a folder `share`.
+fn has_tools(share: &Path) {
+    for there in [
+        "man/man1/hotcell.1",
+        "man/man1/hotcell-run.1",
+        "bash-completion/completions/hotcell",
+        "zsh/site-functions/_hotcell",
+        "fish/vendor_completions.d/hotcell.fish",
+    ] {
+        assert!(share.join(there).exists(), "{there}");
+    }
+}
+
 fn file(name: &str) -> String {
     packages().join(name).display().to_string()
 }
@@ -77,6 +90,7 @@ fn the_bundle_and_the_registry_file_are_what_their_schemas_say() {
     let manifest = fs::read(folder.path().join("manifest.json")).unwrap();
     let mut manifest: Value = serde_json::from_slice(&manifest).unwrap();
     assert_eq!(valid("mcpb-manifest-v0.3.schema.json", &manifest), [""; 0]);
+    has_tools(&folder.path().join("share"));
     // As Claude Desktop starts it.
     let start = &manifest["server"]["mcp_config"];
     let command = start["command"].as_str().unwrap();

@@ -218,8 +218,12 @@ fn over_http_the_entry_has_the_token_and_nobody_else_can_read_it() {
         done(&hotcell, &["uninstall", client]);
         assert_eq!(fs::read_to_string(&path).unwrap(), before, "{client}");
     }
-    let other = done(&hotcell, &["install", "zed", "--http=127.0.0.1:4000"]);
-    assert!(other.contains("serve --http 127.0.0.1:4000"), "{other}");
+    // Written as `serve` takes it.
+    for address in ["4000", "127.0.0.1:4000", "localhost:4000"] {
+        let flag = format!("--http={address}");
+        let other = done(&hotcell, &["install", "zed", &flag, "--dry-run"]);
+        assert!(other.contains("http://127.0.0.1:4000/mcp"), "{other}");
+    }
 }
 
 #[test]
@@ -237,7 +241,11 @@ fn a_link_stays_a_link_and_every_older_file_is_kept() {
     let copy = |name: &str| fs::read_to_string(place(name)).unwrap();
     assert_eq!(copy("cursor.json.before-hotcell"), "{}\n");
     // Another copy is never written over.
-    done(&hotcell, &["install", "cursor", "--as", "code-runner"]);
+    let several = ["--as", "code-runner", "--as", "code-runner-mcp"];
+    done(&hotcell, &[&["install", "cursor"], &several[..]].concat());
+    let entry: Value = serde_json::from_str(&fs::read_to_string(&real).unwrap()).unwrap();
+    let words = &entry["mcpServers"]["hotcell"]["args"];
+    assert_eq!(*words, json!([&["serve"], &several[..]].concat()));
     assert_eq!(copy("cursor.json.before-hotcell"), "{}\n");
     assert_eq!(copy("cursor.json.before-hotcell.2"), first);
     // Nothing else is left there.

@@ -62,19 +62,21 @@ pub fn everyone() -> Vec<Hotcell> {
 
 /// [`everyone`], and the same program with another provider of cells that has no walls: for what concerns none.
 pub fn every_provider() -> Vec<Hotcell> {
-    let binary = Path::new(env!("CARGO_BIN_EXE_hotcell"));
-    let other = binary.with_file_name("examples").join("no-walls");
     let mut all = everyone();
-    match other.exists() {
-        true => all.push(Hotcell::of(
-            &other,
-            "no walls",
-            rustix::process::getuid().as_raw(),
-        )),
-        // Not built by `cargo test --test it` alone.
-        false => skip("the example `no-walls` is not built"),
-    }
+    let uid = rustix::process::getuid().as_raw();
+    all.extend(example("no-walls").map(|other| Hotcell::of(&other, "no walls", uid)));
     all
+}
+
+/// An example of ours, if it was built; skips if not, as after `cargo test --test it` alone.
+pub fn example(name: &str) -> Option<PathBuf> {
+    let binary = Path::new(env!("CARGO_BIN_EXE_hotcell"));
+    let found = binary.with_file_name("examples").join(name);
+    if !found.exists() {
+        skip(&format!("the example `{name}` is not built"));
+        return None;
+    }
+    Some(found)
 }
 
 /// Any one of [`everyone`], if there is one: for what does not depend on who asks.
@@ -200,7 +202,7 @@ impl Hotcell {
         }
     }
 
-    fn of(binary: &Path, name: &'static str, uid: u32) -> Self {
+    pub fn of(binary: &Path, name: &'static str, uid: u32) -> Self {
         let folder = tempfile::Builder::new()
             .prefix("it-")
             .tempdir()

@@ -45,8 +45,8 @@ pub struct Arguments {
     pub language: Option<String>,
     #[command(flatten)]
     pub grants: Grants,
-    /// Write the files that the program leaves, new or changed, into this folder; a notebook is
-    /// written to this folder, file or `-` instead of back
+    /// Write the files that the program leaves, new or changed, into this folder. For a notebook: write it to this folder, to
+    /// this file or to standard output (`-`), and leave the original as it is
     #[arg(long, value_name = "DIR", conflicts_with = "plan", help_heading = RESULT)]
     pub out: Option<PathBuf>,
     /// Go on with the next cell when one of a notebook fails

@@ -190,7 +190,7 @@ fn text(output: &RunOutput, links: &[Link]) -> String {
         }
     }));
     notes.extend(output.deleted.iter().map(|name| format!("deleted {name}")));
-    notes.extend(display::summary(&output.displays));
+    notes.extend(display::summary(&output.displays, Displayed::is_whole_text));
     notes.extend(output.refusals(Surface::Mcp));
     notes.extend(output.notes.iter().cloned());
     if let Some(link) = links.first() {

@@ -5,8 +5,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::{VERSION, file, packages, succeed, works};
-use crate::support::{PATH, has};
+use super::{VERSION, file, has_tools, packages, succeed, works};
+use crate::repl::{INTERRUPT, Terminal};
+use crate::support::{Hotcell, PATH, has};
 
 #[test]
 fn the_npm_package_starts_the_program_of_its_platform_and_runs_no_script() {
@@ -39,9 +40,13 @@ fn the_npm_package_starts_the_program_of_its_platform_and_runs_no_script() {
         &main,
     ]));
     works(|words| npm(&[&["exec", "--offline", "--", "hotcell"], words].concat()));
-    let meta = home.path().join("node_modules/hotcell/package.json");
-    let meta: Value = serde_json::from_slice(&fs::read(meta).unwrap()).unwrap();
+    let package = home.path().join("node_modules/hotcell");
+    let meta = fs::read(package.join("package.json")).unwrap();
+    let meta: Value = serde_json::from_slice(&meta).unwrap();
     assert_eq!(meta.get("scripts"), None);
+    has_tools(&package.join("share"));
+    let pages = meta["man"].as_array().unwrap();
+    assert!(pages.contains(&"share/man/man1/hotcell-run.1".into()));
     // An entry of a client names npx where npx started it: what that unpacked is gone some day.
     let packages = [&part, &main].map(|file| format!("--package={file}"));
     let words = ["exec", "--offline", "-y", &packages[0], &packages[1]];
@@ -54,6 +59,22 @@ fn the_npm_package_starts_the_program_of_its_platform_and_runs_no_script() {
     let mut failing = Command::new(home.path().join("node_modules/.bin/hotcell"));
     failing.args(["run", "-l", "lua", "-c", "os.exit(7)"]);
     assert_eq!(failing.status().unwrap().code(), Some(7));
+    // Ctrl-C reaches the script and the program, and is one Ctrl-C.
+    let uid = rustix::process::getuid().as_raw();
+    let script = Hotcell::of(&package.join("bin/hotcell.js"), "npm", uid);
+    let modules = home.path().join("node_modules").display().to_string();
+    let counts = "import signal, sys\nsignal.signal(signal.SIGINT, lambda *_: print('heard', flush=True))\n\
+                  print('up', flush=True)\nfor line in sys.stdin: print('lives', flush=True)";
+    let words = ["run", "--no-tty", "-l", "python", "-c", counts];
+    let mut terminal = Terminal::start(&script, &words, &[("NODE_PATH", &modules)]);
+    terminal.wait_for("up");
+    terminal.press(INTERRUPT);
+    terminal.wait_for("heard");
+    terminal.press("x\n");
+    terminal.wait_for("lives");
+    terminal.press(INTERRUPT);
+    terminal.wait_for("cancelled");
+    assert_eq!(terminal.child.wait().unwrap().code(), Some(130));
     // Control: without the package of the platform it says so.
     fs::remove_dir_all(
         home.path()
@@ -113,5 +134,5 @@ fn the_wheel_is_installed_by_pip_with_both_names() {
             .env("HOME", home.path());
         command
     });
-    assert!(place.join("share/man/man1/hotcell.1").exists());
+    has_tools(&place.join("share"));
 }

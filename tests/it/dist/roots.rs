@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::{ROOT, VERSION, file, succeed, works};
+use super::{ROOT, VERSION, file, has_tools, succeed, works};
 use crate::support::{has, has_heavy, skip};
 
 /// A root with nothing but a static busybox; none if this machine has none.
@@ -58,16 +58,8 @@ fn the_tarball_is_installed_by_its_script_and_a_damaged_one_is_not() {
     assert!(said.contains("as /usr/local/bin/hotcell"), "{said}");
     works(|words| inside(root.path(), &[&["hotcell"], words].concat()));
     let share = root.path().join("usr/local/share");
-    for there in [
-        "man/man1/hotcell.1",
-        "man/man1/hotcell-run.1",
-        "bash-completion/completions/hotcell",
-        "zsh/site-functions/_hotcell",
-        "fish/vendor_completions.d/hotcell.fish",
-        "doc/hotcell/LICENSE-MIT",
-    ] {
-        assert!(share.join(there).exists(), "{there}");
-    }
+    has_tools(&share);
+    assert!(share.join("doc/hotcell/LICENSE-MIT").exists());
     // Control: one byte is another.
     let mut bytes = fs::read(root.path().join(&name)).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
@@ -110,7 +102,18 @@ fn the_debian_package_is_installed_by_dpkg_and_removed_again() {
     };
     dpkg(&["-i", &package]);
     works(|words| inside(root.path(), &[&["hotcell"], words].concat()));
-    assert!(dpkg(&["-L", "hotcell"]).contains("/usr/share/man/man1/hotcell.1.gz"));
+    let listed = dpkg(&["-L", "hotcell"]);
+    for there in [
+        "man/man1/hotcell.1.gz",
+        "bash-completion/completions/hotcell",
+        "zsh/vendor-completions/_hotcell",
+        "fish/vendor_completions.d/hotcell.fish",
+    ] {
+        assert!(
+            listed.contains(&format!("/usr/share/{there}\n")),
+            "{listed}"
+        );
+    }
     assert_eq!(dpkg(&["-V", "hotcell"]), "", "its sums are right");
     dpkg(&["-r", "hotcell"]);
     assert!(!root.path().join("usr/bin/hotcell").exists());
@@ -153,6 +156,7 @@ fn the_image_is_whole_and_works_as_an_ordinary_user() {
         unpack(&blob(&layer["digest"]), root.path());
     }
     works(|words| inside(root.path(), &[&["/usr/bin/hotcell"], words].concat()));
+    has_tools(&root.path().join("usr/share"));
 
     if has_heavy("podman") {
         in_podman(&image);

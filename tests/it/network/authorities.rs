@@ -32,6 +32,11 @@ echo @stream_socket_enable_crypto($line, true, STREAM_CRYPTO_METHOD_TLS_CLIENT) 
 "#;
 const WGET: &str = "wget -q -O /dev/null https://allowed.test/ && echo 200";
 const R: &str = "x <- readLines(url('https://allowed.test/', method = 'libcurl'), warn = FALSE); cat(200, '\\n')";
+const SCALA: &str = r#"println(new java.net.URL("https://allowed.test/").openConnection().asInstanceOf[java.net.HttpURLConnection].getResponseCode)"#;
+const GROOVY: &str = "println new URL('https://allowed.test/').openConnection().responseCode";
+const CLOJURE: &str =
+    r#"(println (.getResponseCode (.openConnection (java.net.URL. "https://allowed.test/"))))"#;
+const KOTLIN: &str = r#"println((java.net.URL("https://allowed.test/").openConnection() as java.net.HttpURLConnection).responseCode)"#;
 
 /// What code prints where this machine trusts the world's authority, or does not.
 fn said(stage: &Stage, hotcell: &Hotcell, trusts: bool, words: &[&str]) -> Value {
@@ -88,6 +93,24 @@ fn java_go_php_r_and_the_engine_inside_trust_what_the_host_trusts() {
         let has_go = || Path::new("/usr/local/go/bin/go").exists() || has_heavy("go");
         if is_first && has_go() {
             is_trusted(&stage, &hotcell, &["-l", "go", "-c", GO]);
+        }
+    }
+}
+
+/// Each starts Java by a script of its own, and none reads a variable.
+#[test]
+fn languages_that_run_on_java_trust_what_the_host_trusts() {
+    let Some(stage) = Stage::set() else { return };
+    for hotcell in everyone() {
+        for (language, runtime, code) in [
+            ("scala", "scala", SCALA),
+            ("groovy", "groovy", GROOVY),
+            ("clojure@clojure", "clojure", CLOJURE),
+            ("kotlin", "kotlinc", KOTLIN),
+        ] {
+            if has_heavy(runtime) {
+                is_trusted(&stage, &hotcell, &["-l", language, "-c", code]);
+            }
         }
     }
 }

@@ -107,7 +107,7 @@ fn git_and_pip_ask_the_granted_host() {
             ),
             (
                 "pip3",
-                "/usr/bin/python3 -m pip download -q -i http://allowed.test/simple --trusted-host allowed.test six",
+                "/usr/bin/python3 -m pip install -q -i http://allowed.test/simple --trusted-host allowed.test six",
                 "GET /simple/six/ host=allowed.test",
             ),
         ] {
