@@ -9,7 +9,7 @@ use clap::builder::PossibleValuesParser;
 
 use super::serve::{Compat, parse_address};
 use super::{BAD_INPUT, OUR_FAILURE, print_error};
-use crate::clients::{CLIENTS, Client, ClientFile, FileError, Reach};
+use crate::clients::{CLIENTS, Client, ClientFile, FileError, Reach, Unclear};
 use crate::http::{Token, TokenError};
 use crate::language::Surroundings;
 
@@ -96,7 +96,7 @@ pub fn install(arguments: &Arguments) -> ExitCode {
         done: "added hotcell to",
         then: client.restart.to_owned(),
     };
-    let code = change.make(&|text| client.add(text, &entry));
+    let code = change.make(&|file| client.add(file.text(), &entry));
     if let (true, Some((_, serve))) = (code == ExitCode::SUCCESS && !arguments.dry_run, &http) {
         say(&format!("Start the server: `hotcell {serve}`.\n"));
     }
@@ -116,7 +116,26 @@ pub fn uninstall(arguments: &Uninstall) -> ExitCode {
         done: "removed hotcell from",
         then: format!("Restart {}.", client.title),
     };
-    change.make(&|text| client.remove(text))
+    change.make(&|file| without(client, file))
+}
+
+/// A file without our entry. If nothing else has changed since that was added, it is what it was before, to the byte: without the table
+/// that was made for us.
+fn without(client: &Client, file: &ClientFile) -> Result<String, Unclear> {
+    let left = client.remove(file.text())?;
+    let Some(entry) = client
+        .entry(&Reach::Program(vec!["hotcell".to_owned()]))
+        .filter(|_| left != file.text())
+    else {
+        return Ok(left);
+    };
+    let is_origin = |copy: &String| {
+        let again = client
+            .add(copy, &entry)
+            .and_then(|added| client.remove(&added));
+        client.remove(copy).is_ok_and(|it| it == *copy) && again.is_ok_and(|it| it == left)
+    };
+    Ok(file.copies().find(is_origin).unwrap_or(left))
 }
 
 /// One edit of one file, and how to talk about it.
@@ -133,7 +152,7 @@ struct Change<'a> {
 }
 
 impl Change<'_> {
-    fn make(&self, edit: &dyn Fn(&str) -> Result<String, crate::clients::Unclear>) -> ExitCode {
+    fn make(&self, edit: &dyn Fn(&ClientFile) -> Result<String, Unclear>) -> ExitCode {
         let title = self.client.title;
         let Some(path) = self.client.path(&|name| std::env::var(name).ok()) else {
             print_error(
@@ -147,7 +166,7 @@ impl Change<'_> {
             Err(error) => return self.refuse(&path, &error.to_string()),
         };
         let old = file.text();
-        let new = match edit(old) {
+        let new = match edit(&file) {
             Ok(new) => new,
             Err(why) => {
                 return self.refuse(

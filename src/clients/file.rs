@@ -73,6 +73,14 @@ impl ClientFile {
         self.text.as_deref().unwrap_or_default()
     }
 
+    /// What it was before earlier changes of ours, the newest first.
+    pub fn copies(&self) -> impl Iterator<Item = String> {
+        let places = (1..MOST_COPIES).map(|number| self.copy(number));
+        let there: Vec<PathBuf> = places.take_while(|it| it.exists()).collect();
+        let texts = there.into_iter().rev().map(|it| Self::open(&it));
+        texts.filter_map(|it| it.ok()?.text)
+    }
+
     /// Puts another text in its place. `is_secret` takes the file from everybody but its owner. Where the old one is kept, if
     /// there was one.
     pub fn replace(&self, new: &str, is_secret: bool) -> Result<Option<PathBuf>, FileError> {
@@ -119,10 +127,7 @@ impl ClientFile {
     /// Copies the old text beside the file. A copy that is there already is never written over.
     fn keep(&self, old: &str, facts: &fs::Metadata) -> io::Result<PathBuf> {
         for number in 1..MOST_COPIES {
-            let copy = match number {
-                1 => self.beside("before-hotcell"),
-                number => self.beside(&format!("before-hotcell.{number}")),
-            };
+            let copy = self.copy(number);
             match write_new(&copy, old, facts.mode() & 0o7777, facts) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     let is_same = fs::symlink_metadata(&copy)?.is_file()
@@ -135,6 +140,13 @@ impl ClientFile {
             }
         }
         Err(io::Error::other("there are too many copies of it"))
+    }
+
+    fn copy(&self, number: u32) -> PathBuf {
+        match number {
+            1 => self.beside("before-hotcell"),
+            number => self.beside(&format!("before-hotcell.{number}")),
+        }
     }
 
     fn beside(&self, end: &str) -> PathBuf {

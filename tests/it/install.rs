@@ -153,6 +153,40 @@ fn each_client_gets_an_entry_that_starts_us_and_loses_it_again() {
 }
 
 #[test]
+fn a_table_that_was_made_for_us_goes_with_us() {
+    let Some(hotcell) = anyone() else { return };
+    for (client, before) in [
+        ("gemini", "{\n  // mine\n  \"security\": {}\n}\n"),
+        ("opencode", "{\"theme\": \"x\"}"),
+        ("cursor", "\n"),
+        ("codex", "# mine\nmodel = \"x\"  # best\n"),
+        ("goose", "GOOSE_MODEL: x # best\n"),
+    ] {
+        let (_, file, _) = CLIENTS.iter().find(|it| it.0 == client).unwrap();
+        let path = hotcell.write(&format!("home/{file}"), before);
+        for words in [&[][..], &["--http"], &["--as", "code-runner"]] {
+            done(&hotcell, &[&["install", client], words].concat());
+        }
+        done(&hotcell, &["uninstall", client]);
+        assert_eq!(fs::read_to_string(&path).unwrap(), before, "{client}");
+    }
+    // What somebody else wrote meanwhile stays, and so does the table.
+    let (_, file, _) = CLIENTS.iter().find(|it| it.0 == "gemini").unwrap();
+    let path = hotcell.place(format!("home/{file}"));
+    done(&hotcell, &["install", "gemini"]);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("\"security\": {}", "\"security\": 1")).unwrap();
+    done(&hotcell, &["uninstall", "gemini"]);
+    let left = fs::read_to_string(&path).unwrap();
+    assert_eq!(
+        read(&path),
+        json!({ "security": 1, "mcpServers": {} }),
+        "{left}"
+    );
+    assert!(left.contains("// mine"), "{left}");
+}
+
+#[test]
 fn a_client_without_a_file_gets_one_of_its_own() {
     let Some(hotcell) = anyone() else { return };
     for (client, file, _) in CLIENTS {
