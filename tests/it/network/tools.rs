@@ -107,8 +107,8 @@ fn git_and_pip_ask_the_granted_host() {
             ),
             (
                 "pip3",
-                "/usr/bin/python3 -m pip install -q -i http://allowed.test/simple --trusted-host allowed.test six",
-                "GET /simple/six/ host=allowed.test",
+                "/usr/bin/python3 -m pip install -q -i http://allowed.test/simple --trusted-host allowed.test tinything",
+                "GET /simple/tinything/ host=allowed.test",
             ),
         ] {
             if !has(tool) {
