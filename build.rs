@@ -131,7 +131,21 @@ fn build_library(out: &Path) -> io::Result<()> {
         ));
     }
     let library = folder.join(target).join("release/libzygote.so");
+    let needed = least_glibc(&fs::read(&library)?);
+    println!("cargo::rustc-env=HOTCELL_LIBRARY_GLIBC={needed}");
     fs::copy(library, out.join("zygote.so")).map(drop)
+}
+
+/// The newest minor version of glibc that a library names: with an older one it is not loaded.
+fn least_glibc(library: &[u8]) -> u32 {
+    const NAME: &[u8] = b"GLIBC_2.";
+    let named = library.windows(NAME.len() + 3).filter_map(|text| {
+        let number = text.strip_prefix(NAME)?;
+        let digits = number.iter().take_while(|it| it.is_ascii_digit());
+        let number: String = digits.map(|it| char::from(*it)).collect();
+        number.parse().ok()
+    });
+    named.max().unwrap_or(u32::MAX)
 }
 
 fn list_languages(out: &Path) -> io::Result<()> {

@@ -111,12 +111,13 @@ fn cell(jail: &Jail, argv: &[&str], printed: &str) {
         listen: None,
         terminal: None,
         prestarted: false,
+        loaded: None,
     };
     let null: OwnedFd = File::open("/dev/null").expect("it is there").into();
     let (stdout, stdout_theirs) = pipe_with(PipeFlags::CLOEXEC).expect("a pipe");
     let (_stderr, stderr_theirs) = pipe_with(PipeFlags::CLOEXEC).expect("a pipe");
     let mut cell = jail
-        .spawn(&policy, [null, stdout_theirs, stderr_theirs])
+        .spawn(&policy, [null, stdout_theirs, stderr_theirs], None)
         .expect("a cell");
     loop {
         match cell.next_event().expect("an event") {

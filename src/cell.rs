@@ -28,7 +28,7 @@ pub use container::{ContainerError, Containers, EngineKind, build_image};
 pub use error::CellError;
 pub use isolation::{Isolation, Level, OF_ROOT, Requirement, WallReport};
 pub use jail::{JailProvider, Trust, Warming};
-pub use launch::{Ahead, Launch, Loopback, Prestart, Share};
+pub use launch::{Ahead, Gathering, Launch, Loopback, Prestart, Share};
 pub use provider::{Boxed, Cell, Event, Provider, Start};
 pub use streams::{Channel, Streams};
 pub use terminal::TerminalEnd;

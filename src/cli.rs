@@ -116,6 +116,13 @@ pub fn main() -> ExitCode {
     main_with(is_run.then(Engine::early))
 }
 
+/// For the first line of a server's process: starts what its first sandbox needs.
+pub(crate) fn start_early() {
+    // What makes sandboxes has as many file descriptors as the server.
+    serve::raise_open_files();
+    jail::launch_early();
+}
+
 /// The same, with an engine for `run` that is there already.
 pub fn main_with(engine: Option<Engine>) -> ExitCode {
     // A library that gets no thread or file descriptor has no other way to say so.

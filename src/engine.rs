@@ -249,7 +249,7 @@ impl Engine {
         Ok(self.provider_of(plan).prepare(&plan.launch.view)?)
     }
 
-    /// One plan for each language that is kept warm from the start and can run here. May
+    /// One plan for each language that is kept warm from the start and can run here, whose cells can be made from now on. May
     /// wait for a runtime to say where it is.
     pub fn warm_plans(&self, caller: &Caller) -> Vec<RunPlan> {
         let listed = self.registry.list().into_iter();
@@ -261,7 +261,12 @@ impl Engine {
             self.resolve(self.isolated(request, caller).ok()?, Effort::Ask)
                 .ok()
         };
-        warm.filter_map(plan).collect()
+        let plans: Vec<RunPlan> = warm.filter_map(plan).collect();
+        for plan in &plans {
+            // A program that comes before a zygote is ready needs this. If it fails, that program is told.
+            let _ = self.warm_up(plan);
+        }
+        plans
     }
 
     /// Has sandboxes pre-started for programs like this one.

@@ -155,11 +155,13 @@ pub use http::serve;
 /// the program of one. Then it ends with the code that is returned.
 ///
 /// Which of these it is, the name that it was started under says. Of the command line only the
-/// first word is looked at: with `run`, the first sandbox starts here, before anything is parsed, unless a server is found that has one.
+/// first word is looked at: with `run` and `serve`, the first sandbox starts here, before anything is parsed, unless `run` finds a server that has one.
 pub fn hook() -> Option<std::process::ExitCode> {
     jail::hook();
-    if jail::sys::command_line_start()[1] == c"run" {
-        engine::Engine::look_around();
+    match jail::sys::command_line_start()[1] {
+        word if word == c"run" => engine::Engine::look_around(),
+        word if word == c"serve" => cli::start_early(),
+        _ => {}
     }
     let mut arguments = std::env::args_os();
     match arguments.next() {

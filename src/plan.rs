@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use jail::{Mount, Tree};
 
-use crate::cell::{Launch, WantedChanges};
+use crate::cell::{Gathering, Launch, WantedChanges};
 use crate::egress::Egress;
 use crate::language::{By, Definition, Failure, LanguageId, Runtime, Session};
 use crate::packages::{PackagePlan, Wishes};
@@ -251,7 +251,11 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
                 sees_other_runtime: !packages.lent.is_empty(),
             }
             .prestart(&launch, defaults);
-            additions.add(launch.files(files))
+            let gathering = gathering(&additions);
+            Launch {
+                gathering,
+                ..additions.add(launch.files(files))
+            }
         }
     };
     let mut launch = launch;
@@ -289,6 +293,27 @@ impl RunPlan {
     pub fn failure(&self) -> Failure {
         self.failure.for_file(&self.file)
     }
+}
+
+/// How a new runtime has what the program prints gathered.
+fn gathering(additions: &Additions<'_>) -> Option<Gathering> {
+    let Additions {
+        definition, code, ..
+    } = *additions;
+    let unbuffered = additions.runtime.way.unbuffered.clone();
+    // The end of a zip file, which CPython runs without opening it as a program. And what a session prints belongs to its calls.
+    let is_archive = code.windows(4).any(|it| it == b"PK\x05\x06");
+    let instead_of = unbuffered.filter(|_| additions.session.is_none() && !is_archive)?;
+    let warm = definition.warm.as_ref()?;
+    let is_exact = warm.is_exact(&String::from_utf8_lossy(code));
+    let scripts = definition.display.iter().flat_map(|it| &it.scripts);
+    let starter = scripts.map(|it| format!("{}/{}", binding::FOLDER, it.name));
+    Some(Gathering {
+        instead_of,
+        script: additions.program.to_owned(),
+        starter: starter.into_iter().next().unwrap_or_default(),
+        leave: if is_exact { "" } else { &warm.leave }.into(),
+    })
 }
 
 /// What a runtime, a compiler or the embedded translator leaves in the workspace, and not the program.

@@ -14,14 +14,11 @@ mod setup;
 mod source;
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use jail::{Host, Policy, View, Zygote};
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use jail::{Host, Loaded, Policy, View, Zygote};
 
 use super::pool::{Budget, Pool, Size, Taken};
 use super::{Boxed, Cell, CellError, Launch, Prestart, Provider, Requirement, Start};
@@ -33,7 +30,7 @@ use prestarted::ZygoteMaker;
 use running::{Guard, JailCell};
 use setup::{AsyncCell, Program};
 pub use source::{ByThreads, Maker, Runtime, Source, Sources};
-use source::{JailSource, OwnHost};
+use source::{JailSource, OwnHost, library};
 
 /// What the callers of a server may know of each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -65,8 +62,6 @@ pub struct JailProvider {
     /// Who may have a sandbox that waits, where this process keeps none.
     lenders: Option<Lenders>,
     budget: OnceLock<Arc<Budget>>,
-    /// The zygotes' library as a memfd, if it could be made.
-    library: OnceLock<Option<Arc<OwnedFd>>>,
 }
 
 /// After how long a runtime that nobody used has no sandboxes waiting.
@@ -93,7 +88,6 @@ impl JailProvider {
             aheads: AheadPools::default(),
             lenders: None,
             budget: OnceLock::new(),
-            library: OnceLock::new(),
         }
     }
 
@@ -145,7 +139,7 @@ impl JailProvider {
         let (Some(warming), Some(prestart)) = (&self.warming, launch.waiting_runtime()) else {
             return Ok(None);
         };
-        let Some(library) = self.library.get_or_init(library) else {
+        let Some(library) = library() else {
             return Ok(None);
         };
         let alone = warming.trust == Trust::Separate;
@@ -227,7 +221,10 @@ impl JailProvider {
             Some(started) => started,
             None => {
                 let source = self.plain(&start.launch.view)?;
-                let policy = policy(start.launch);
+                let policy = Policy {
+                    loaded: loaded(start.launch).filter(|_| self.sources.copies()),
+                    ..policy(start.launch)
+                };
                 let (cell, streams) = AsyncCell::spawn(source, &policy, start.has_input).await?;
                 program.start(cell, streams, "").await?
             }
@@ -277,7 +274,12 @@ impl Provider for JailProvider {
         if self.lenders.is_some() && view.mounts.is_empty() {
             return Ok(());
         }
-        self.plain(view)?.start()
+        self.plain(view)?.start()?;
+        if self.warming.is_some() {
+            // It takes as long to write as a run: here nobody waits.
+            library();
+        }
+        Ok(())
     }
 
     fn lend<'a>(&'a self, line: OwnedFd, caller: &'a Caller) -> Boxed<'a, ()> {
@@ -316,7 +318,27 @@ fn policy(launch: &Launch) -> Policy {
         listen: launch.loopback.as_ref().map(|it| it.port),
         terminal: launch.terminal,
         prestarted: false,
+        loaded: None,
     }
+}
+
+/// How a new cell has what its program prints gathered, if it does.
+fn loaded(launch: &Launch) -> Option<Loaded> {
+    let gathering = launch.gathering.as_ref()?;
+    // At a terminal every line is seen at once. And there is one list of libraries to load.
+    if launch.terminal.is_some() || launch.env.contains_key("LD_PRELOAD") {
+        return None;
+    }
+    let mut argv = launch.argv.clone();
+    let at = argv.iter().position(|it| *it == gathering.instead_of)?;
+    argv.remove(at);
+    Some(Loaded {
+        argv: argv.into_iter().map(Into::into).collect(),
+        script: gathering.script.as_str().into(),
+        starter: gathering.starter.as_str().into(),
+        leave: gathering.leave.clone(),
+        glibc: env!("HOTCELL_LIBRARY_GLIBC").parse().ok()?,
+    })
 }
 
 /// Of sandboxes whose program is yet to come.
@@ -328,24 +350,13 @@ fn prestarted_policy(prestart: &Prestart) -> Policy {
         listen: prestart.listens.then_some(crate::loopback::PORT),
         terminal: None,
         prestarted: true,
+        loaded: None,
     }
 }
 
 fn prelude(launch: &Launch) -> &str {
     let prestart = launch.prestart.as_ref();
     prestart.map_or("", |prestart| &prestart.prelude)
-}
-
-/// The library of every zygote, as a file without a name.
-fn library() -> Option<Arc<OwnedFd>> {
-    const BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/zygote.so"));
-    let file = memfd_create("zygote", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).ok()?;
-    let mut file = File::from(file);
-    file.write_all(BYTES).ok()?;
-    // SECURITY: cells map it, and are not to change it for each other.
-    let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
-    fcntl_add_seals(&file, seals).ok()?;
-    Some(Arc::new(file.into()))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

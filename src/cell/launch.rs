@@ -52,6 +52,20 @@ pub struct Launch {
     pub share: Option<Share>,
     /// The pre-started runtime that it could go on with.
     pub prestart: Option<Prestart>,
+    /// How a new runtime has what it prints gathered, if it can.
+    pub gathering: Option<Gathering>,
+}
+
+/// A runtime whose output is gathered by the library in front of its libc.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gathering {
+    /// The word of its command line that had it gather nothing.
+    pub instead_of: String,
+    /// The program's file in the workspace, as the runtime is told it, and what some commands come to before.
+    pub script: String,
+    pub starter: String,
+    /// What it runs after the program instead of taking itself apart, if anything.
+    pub leave: Arc<str>,
 }
 
 /// What a program that runs once has of a session: its files before, and those that it leaves.
@@ -126,6 +140,7 @@ impl Launch {
             channel: false,
             share: None,
             prestart: None,
+            gathering: None,
         }
     }
 

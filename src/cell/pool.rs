@@ -35,6 +35,12 @@ pub trait Maker: Send + Sync + 'static {
 
     fn make(&self) -> Boxed<'_, Result<Self::Made, CellError>>;
 
+    /// How many bytes it takes up, if somebody has counted.
+    fn weight(made: &Self::Made) -> Option<u64> {
+        let _ = made;
+        None
+    }
+
     /// Whether it still waits. One that died meanwhile, as the host's first choice when memory runs out, gets no program.
     fn still_waits(made: &mut Self::Made) -> bool;
 }
@@ -217,9 +223,9 @@ impl<M: Maker> Pool<M> {
         let pool = self.clone();
         tokio::spawn(async move {
             // What is ready to be said goes first.
-            match pool.size.own_memory {
-                Some(_) => sleep(BEHIND).await,
-                None => tokio::task::yield_now().await,
+            match is_started && pool.size.own_memory.is_none() {
+                true => tokio::task::yield_now().await,
+                false => sleep(BEHIND).await,
             }
             let filled = pool.make_all().await;
             if let Err(error) = &filled {
@@ -252,10 +258,15 @@ impl<M: Maker> Pool<M> {
                     return Ok(());
                 }
             }
-            let Some(share) = self.budget.take(self.size.own_memory.unwrap_or(0)) else {
+            let Some(mut share) = self.budget.take(self.size.own_memory.unwrap_or(0)) else {
                 return Ok(());
             };
             let made = self.maker.make().await?;
+            // In whole MiB.
+            let weight = M::weight(&made).map(|bytes| bytes.div_ceil(1 << 20));
+            if weight.is_some_and(|weight| !share.weigh(weight)) {
+                return Ok(());
+            }
             self.lock().ready.push_back((made, share));
         }
     }

@@ -49,6 +49,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             return OUR_FAILURE.into();
         }
     };
+    // Unless it was started by another word.
     raise_open_files();
     jail::sys::keep_freed_memory();
     let port = std::env::var("PORT").ok();
@@ -134,7 +135,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 }
 
 /// A server of many callers needs more file descriptors than the usual 1024: as many as its owner allows.
-fn raise_open_files() {
+pub fn raise_open_files() {
     let limits = getrlimit(Resource::Nofile);
     let raised = Rlimit {
         current: limits.maximum,

@@ -23,11 +23,12 @@ pub struct Host {
 }
 
 impl Host {
-    /// Looks at the host and prepares to make cells on it.
+    /// Looks at the host and prepares to make cells on it. Who called [`launch_early`] must live as long as this.
     pub fn open() -> Result<Self, JailError> {
         let (uids, subordinate, slots) = look()?;
         Ok(Self {
-            supervisor: Supervisor::start(None, None).map_err(JailError::Spawner)?,
+            supervisor: Supervisor::start(None, lock_early().take(), None)
+                .map_err(JailError::Spawner)?,
             slots,
             uids,
             subordinate,
@@ -48,7 +49,7 @@ impl Host {
         let handle = first.as_ref().map(|(starting, _)| starting.handle.clone());
         let in_use = handle.is_some().then(|| slots.clone());
         let host = Arc::new(Self {
-            supervisor: Supervisor::start(first, in_use).map_err(JailError::Spawner)?,
+            supervisor: Supervisor::start(first, None, in_use).map_err(JailError::Spawner)?,
             slots,
             uids,
             subordinate,
@@ -75,14 +76,14 @@ impl Host {
     }
 }
 
-/// A spawner that has been told nothing yet, for [`Host::open_early`].
+/// A spawner that has been told nothing yet, for the first [`Host`] that is opened.
 static EARLY: Mutex<Option<Launched>> = Mutex::new(None);
 
 fn lock_early() -> MutexGuard<'static, Option<Launched>> {
     EARLY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts a spawner that [`Host::open_early`] will find. For a process that has one thread and knows nothing yet.
+/// Starts a spawner that the first [`Host`] will find. For a process that has one thread and knows nothing yet.
 pub fn launch_early() {
     // Looking for cgroups may move this process, and a spawner has to follow it.
     if cgroup::stay_where_we_are() {

@@ -22,7 +22,7 @@ mod worker;
 
 use std::ffi::{CString, OsString};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -50,6 +50,8 @@ pub struct CellFds {
     pub policy: OwnedFd,
     pub stdio: [OwnedFd; 3],
     pub status: OwnedFd,
+    /// The library of a runtime that is started with it at the start message.
+    pub library: Option<OwnedFd>,
     /// The devices of its slot, if it has none yet.
     pub devices: Option<OwnedFd>,
     /// The cgroup to clone the cell into.
@@ -100,8 +102,8 @@ pub struct Hooks {
 /// How a cell's program begins.
 #[derive(Clone, Copy)]
 pub enum Begin<'a> {
-    /// With an exec, at the start message.
-    Exec,
+    /// With an exec, at the start message; of a runtime that loads this library, if the policy says so.
+    Exec(Option<&'a OwnedFd>),
     /// In the image of the zygote that the cell is a clone of.
     Clone(Hooks),
     /// In a runtime that the cell starts now, and whose library waits for the start message.
@@ -112,7 +114,16 @@ impl Begin<'_> {
     fn hooks(self) -> Option<Hooks> {
         match self {
             Self::Clone(hooks) => Some(hooks),
-            Self::Exec | Self::Prestart(_) => None,
+            Self::Exec(_) | Self::Prestart(_) => None,
+        }
+    }
+
+    /// The library that the worker needs, and nobody else.
+    fn library(self) -> Option<RawFd> {
+        match self {
+            Self::Exec(library) => library.map(AsRawFd::as_raw_fd),
+            Self::Prestart(runtime) => Some(runtime.library.as_raw_fd()),
+            Self::Clone(_) => None,
         }
     }
 }
@@ -350,9 +361,7 @@ pub(crate) fn live(inside: Inside<'_>) -> Result<(), Failed> {
     keep.extend(lifeline.map(|pipe| pipe.as_raw_fd()));
     keep.extend(engine.map(|file| file.as_raw_fd()));
     keep.extend(relays.iter().flat_map(Relay::numbers));
-    if let Begin::Prestart(runtime) = begin {
-        keep.push(runtime.library.as_raw_fd());
-    }
+    keep.extend(begin.library());
     step("closing inherited files", || sys::close_all_but(&keep))?;
     // From here on nothing may need a capability.
     step("dropping capabilities", || match outer {
@@ -382,12 +391,9 @@ pub(crate) fn live(inside: Inside<'_>) -> Result<(), Failed> {
         Forked::Parent { pid } => {
             step("closing the streams", || {
                 sys::close_range(0, 2, false)?;
-                match begin {
-                    Begin::Prestart(runtime) => {
-                        let library = runtime.library.as_raw_fd();
-                        sys::close_range(library, library, false)
-                    }
-                    Begin::Exec | Begin::Clone(_) => Ok(()),
+                match begin.library() {
+                    Some(library) => sys::close_range(library, library, false),
+                    None => Ok(()),
                 }
             })?;
             step("filtering init's system calls", || {

@@ -87,8 +87,13 @@ impl Jail {
 
     /// Asks for a cell. Blocks only if a spawner has to start first.
     ///
-    /// `stdio` are the program's ends of the standard streams.
-    pub fn spawn(&self, policy: &Policy, stdio: [OwnedFd; 3]) -> Result<Cell, JailError> {
+    /// `stdio` are the program's ends of the standard streams; `library` is for a policy that has one loaded.
+    pub fn spawn(
+        &self,
+        policy: &Policy,
+        stdio: [OwnedFd; 3],
+        library: Option<&OwnedFd>,
+    ) -> Result<Cell, JailError> {
         let spawner = self.spawner()?;
         let lease = Lease::take(&self.host.slots, &spawner)?;
         if let Some(cgroup) = &lease.cgroup {
@@ -115,10 +120,12 @@ impl Jail {
             cpus: policy.limits.cpus,
             has_devices: devices.is_some(),
             has_cgroup_directory: directory.is_some(),
+            has_library: library.is_some(),
         };
         let mut fds = vec![spec.as_fd()];
         fds.extend(stdio.iter().map(AsFd::as_fd));
         fds.push(theirs.as_fd());
+        fds.extend(library.map(AsFd::as_fd));
         fds.extend(devices.iter().map(AsFd::as_fd));
         fds.extend(directory);
         fds.extend(lease.cgroup.iter().flat_map(Cgroup::join_files));

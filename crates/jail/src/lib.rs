@@ -43,7 +43,9 @@ pub use host::{Host, launch_early};
 pub use jail::Jail;
 pub use loan::Loan;
 pub use origin::{Origin, can_give};
-pub use policy::{Access, ENGINE, Limits, Link, Mount, Policy, Terminal, Tree, View, Zygote};
+pub use policy::{
+    Access, ENGINE, Limits, Link, Loaded, Mount, Policy, Terminal, Tree, View, Zygote,
+};
 pub use processes::Aside;
 pub use spec::{Exit, Missing, Wall, WorkerWalls};
 

@@ -102,6 +102,22 @@ pub struct Policy {
     /// Whether its program is not known yet, so that there is time for a zygote's clone to
     /// prepare for it.
     pub prestarted: bool,
+    /// How it is started with the library in front of its libc, where that can be loaded, instead of by `argv`.
+    pub loaded: Option<Loaded>,
+}
+
+/// A runtime that has the library in front of its libc, which gathers what the program prints: [`output`](crate::output).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loaded {
+    /// The program and its arguments.
+    pub argv: Vec<OsString>,
+    /// The file in the workspace where it begins to, when the runtime comes to it; and another that comes first in some commands.
+    pub script: OsString,
+    pub starter: OsString,
+    /// What it runs after the program instead of taking itself apart, if anything.
+    pub leave: Arc<str>,
+    /// The least minor version of glibc that the library can be loaded with.
+    pub glibc: u32,
 }
 
 /// A terminal of a cell's own, with standard input and output of its program there.

@@ -7,7 +7,9 @@
 
 mod environment;
 pub(crate) mod in_cell;
+pub(crate) mod loading;
 
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 
@@ -16,6 +18,7 @@ pub(crate) use self::environment::environment;
 pub use self::in_cell::PrestartedCell;
 use crate::codec::{self, Codec, Reader, Writer, fields, garbled};
 pub use crate::init::Hooks;
+use crate::init::c_strings;
 use crate::policy::Zygote;
 use crate::spawner::Handoff;
 pub use crate::spawner::ZygoteSpawner;
@@ -40,6 +43,27 @@ pub enum Role {
     Spawner(Box<ZygoteSpawner>),
     /// In a cell, which is to run one program.
     Cell(PrestartedCell),
+    /// In a cell whose program is there already.
+    Program(StartedProgram),
+}
+
+/// A program whose runtime was started with the library.
+pub struct StartedProgram {
+    /// What comes before the program in some commands, in the workspace.
+    pub starter: OsString,
+    plain: Vec<OsString>,
+}
+
+impl StartedProgram {
+    /// Starts it again as it is started without the library. Returns only if that failed.
+    pub fn start_plainly(&self, env: &[OsString]) -> io::Error {
+        let start = || {
+            let argv = c_strings(&self.plain)?;
+            let path = argv.first().ok_or(io::ErrorKind::InvalidInput)?;
+            Ok(sys::exec(path, &argv, &c_strings(env)?))
+        };
+        start().unwrap_or_else(|error| error)
+    }
 }
 
 impl Task {
@@ -52,6 +76,14 @@ impl Task {
         let role = match role {
             RoleSpec::Spawner(handoff) => Role::Spawner(Box::new(handoff.take()?)),
             RoleSpec::Cell(cell) => Role::Cell(cell.take()?),
+            RoleSpec::Program(program) => {
+                // It has been loaded.
+                drop(program.library.take()?);
+                Role::Program(StartedProgram {
+                    starter: program.starter,
+                    plain: program.plain,
+                })
+            }
         };
         Ok(Self { zygote, role })
     }
@@ -68,6 +100,7 @@ pub(crate) struct TaskSpec {
 pub(crate) enum RoleSpec {
     Spawner(Handoff),
     Cell(CellSpec),
+    Program(ProgramSpec),
 }
 
 /// A [`PrestartedCell`] on its way through an exec.
@@ -77,7 +110,20 @@ pub(crate) struct CellSpec {
     pub walls: WorkerWalls,
 }
 
+/// A [`StartedProgram`] on its way through an exec.
+#[derive(Debug, PartialEq)]
+pub(crate) struct ProgramSpec {
+    pub library: Inherited,
+    pub starter: OsString,
+    pub plain: Vec<OsString>,
+}
+
 fields!(TaskSpec { zygote, role });
+fields!(ProgramSpec {
+    library,
+    starter,
+    plain
+});
 fields!(CellSpec { status, walls });
 
 impl Codec for RoleSpec {
@@ -91,6 +137,10 @@ impl Codec for RoleSpec {
                 out.number(2);
                 cell.write(out);
             }
+            Self::Program(program) => {
+                out.number(3);
+                program.write(out);
+            }
         }
     }
 
@@ -98,6 +148,7 @@ impl Codec for RoleSpec {
         Ok(match input.number()? {
             1 => Self::Spawner(Codec::read(input)?),
             2 => Self::Cell(Codec::read(input)?),
+            3 => Self::Program(Codec::read(input)?),
             _ => return Err(garbled()),
         })
     }

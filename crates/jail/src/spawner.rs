@@ -139,6 +139,7 @@ impl Spawner {
             policy,
             stdio: [stdin, stdout, stderr],
             status,
+            library: fds.next_if(|_| request.has_library),
             devices: fds.next_if(|_| request.has_devices),
             cgroup_directory: fds.next_if(|_| request.has_cgroup_directory),
             cgroup_files: fds.collect(),
@@ -231,7 +232,7 @@ impl Spawner {
                     uid,
                     workspaces: self.workspaces.as_ref(),
                     filters: &self.filters,
-                    begin: self.begin(),
+                    begin: self.begin(fds),
                     image: self.image.as_ref(),
                     missing,
                 });
@@ -246,11 +247,11 @@ impl Spawner {
         }
     }
 
-    fn begin(&self) -> init::Begin<'_> {
+    fn begin<'a>(&'a self, fds: &'a CellFds) -> init::Begin<'a> {
         match (self.hooks, &self.runtime) {
             (Some(hooks), _) => init::Begin::Clone(hooks),
             (None, Some(runtime)) => init::Begin::Prestart(runtime),
-            (None, None) => init::Begin::Exec,
+            (None, None) => init::Begin::Exec(fds.library.as_ref()),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use crate::codec::{Codec, Reader, Writer, fields, garbled};
 use crate::error::Failed;
-use crate::policy::{Access, Limits, Link, Mount, Policy, Terminal, Tree, View, Zygote};
+use crate::policy::{Access, Limits, Link, Loaded, Mount, Policy, Terminal, Tree, View, Zygote};
 use crate::subordinate::Subordinate;
 
 /// What a spawner is told once, before it builds its root.
@@ -43,6 +43,8 @@ pub struct SpawnRequest {
     /// Whether the file descriptors have the directory of the cgroup to clone the cell
     /// into, before the files to join cgroups by.
     pub has_cgroup_directory: bool,
+    /// Whether the file descriptors have the library of a [`Loaded`] runtime, before the devices.
+    pub has_library: bool,
 }
 
 /// What comes back on a cell's status socket.
@@ -154,6 +156,7 @@ fields!(SpawnRequest {
     cpus,
     has_devices,
     has_cgroup_directory,
+    has_library,
 });
 fields!(WorkerWalls { landlock, seccomp });
 fields!(Start {
@@ -197,6 +200,14 @@ fields!(Policy {
     listen,
     terminal,
     prestarted,
+    loaded,
+});
+fields!(Loaded {
+    argv,
+    script,
+    starter,
+    leave,
+    glibc,
 });
 fields!(Terminal {
     rows,

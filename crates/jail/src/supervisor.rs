@@ -52,9 +52,10 @@ enum Work {
 }
 
 impl Supervisor {
-    /// `first` is a spawner that starts already, if there is one, and its sweeper.
+    /// `first` is a spawner that starts already, if there is one, and its sweeper; `launched` one that has been told nothing yet.
     pub fn start(
         first: Option<(Starting, Option<Sweeper>)>,
+        launched: Option<Launched>,
         slots: Option<Arc<CellSlots>>,
     ) -> io::Result<Self> {
         let (reader, wake) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
@@ -66,7 +67,7 @@ impl Supervisor {
                 Loop {
                     // It starts while the caller is still finding out what to show it.
                     launched: if starting.is_none() {
-                        Launched::new().ok()
+                        launched.or_else(|| Launched::new().ok())
                     } else {
                         None
                     },

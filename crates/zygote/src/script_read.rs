@@ -35,7 +35,7 @@ pub fn first_bytes(fd: RawFd) -> Option<String> {
     }
     let taken = task.take()?;
     drop(task);
-    stop::stop(taken, &path);
+    stop::stop(taken, &path, StopAt::SecondRead);
     if replace(fd, &path).is_err() {
         // Nothing but an empty program could follow.
         sys::exit_now(1);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use jail::prestart::{Hooks, PrestartedCell, Role, Task, ZygoteSpawner};
+use jail::prestart::{Hooks, PrestartedCell, Role, StartedProgram, Task, ZygoteSpawner};
 use jail::{Failed, Zygote, sys};
 
 use crate::cpython::{self, CPython, Gil};
@@ -26,6 +26,8 @@ pub enum StopAt {
     FirstLook,
     /// Where it reads on, after it has opened the program and read its first bytes.
     SecondRead,
+    /// Where the program is opened as a C stream, or at the first look at what comes before it.
+    Loaded,
 }
 
 /// The task, until it is taken.
@@ -34,9 +36,15 @@ static STOP_AT: AtomicU8 = AtomicU8::new(StopAt::Nowhere as u8);
 
 /// Has the runtime stop when it comes to its program.
 pub fn arm(task: Task) {
+    if let (Role::Program(program), None) = (&task.role, CPython::find()) {
+        // Nothing is known of it: it would print as it likes.
+        program.start_plainly(&task.zygote.env);
+        sys::exit_now(1);
+    }
     let at = match (&task.role, CPython::find()) {
         (Role::Cell(_), None) if !task.zygote.first.is_empty() => StopAt::SecondRead,
         (Role::Cell(_), None) => StopAt::FirstLook,
+        (Role::Program(_), _) => StopAt::Loaded,
         _ => StopAt::Stream,
     };
     *lock() = Some(task);
@@ -59,7 +67,10 @@ pub fn lock() -> MutexGuard<'static, Option<Task>> {
 /// `path` is a C string or null.
 pub unsafe fn look(path: *const c_char, call: StopAt) {
     let stops = match call {
-        StopAt::Stream => stops_at(StopAt::Stream) || stops_at(StopAt::FirstLook),
+        StopAt::Stream => [StopAt::Stream, StopAt::FirstLook, StopAt::Loaded]
+            .into_iter()
+            .any(stops_at),
+        StopAt::FirstLook => stops_at(call) || stops_at(StopAt::Loaded),
         call => stops_at(call),
     };
     if !stops || path.is_null() {
@@ -67,9 +78,15 @@ pub unsafe fn look(path: *const c_char, call: StopAt) {
     }
     // SAFETY: not null, and our caller vouches for it.
     let path = unsafe { CStr::from_ptr(path) };
-    let taken = lock().take_if(|task| is_program(&task.zygote.script, path));
+    let taken = lock().take_if(|task| {
+        let script = match (&task.role, call) {
+            (Role::Program(program), StopAt::FirstLook) => &program.starter,
+            _ => &task.zygote.script,
+        };
+        is_program(script, path)
+    });
     if let Some(task) = taken {
-        stop(task, path);
+        stop(task, path, call);
     }
 }
 
@@ -79,24 +96,34 @@ fn is_program(script: &OsStr, path: &CStr) -> bool {
 }
 
 /// Does what the task asks for, once. Returns in a cell, at the start message.
-pub fn stop(task: Task, path: &CStr) {
+pub fn stop(task: Task, path: &CStr, call: StopAt) {
     STOP_AT.store(StopAt::Nowhere as u8, Ordering::Relaxed);
     let Task { zygote, role } = task;
     let gil = CPython::find().map(CPython::lock);
     // Before what is there is hidden from those who look at all objects.
     let exit = match &gil {
-        Some(gil) if !zygote.leave.is_empty() => gil.prepare_exit(&zygote.leave).ok(),
+        // What comes before a program starts that in a way of its own.
+        Some(gil) if !zygote.leave.is_empty() && call == StopAt::Stream => {
+            gil.prepare_exit(&zygote.leave).ok()
+        }
         _ => None,
     };
-    if let Some(gil) = gil.as_ref().filter(|_| zygote.gathers)
-        && gil.gather_output().is_err()
-    {
-        // The server waits for what was never made.
-        sys::exit_now(1);
+    if let Some(gil) = gil.as_ref().filter(|_| zygote.gathers) {
+        let gathers = gil.gather_output();
+        if let (Ok(false), Role::Program(program)) = (&gathers, &role) {
+            // It has streams of another kind, and would keep what it prints.
+            program.start_plainly(&zygote.env);
+        }
+        if gathers.is_err() {
+            // The server waits for what was never made.
+            sys::exit_now(1);
+        }
     }
     match role {
         Role::Spawner(spawner) => make_cells(*spawner, gil.as_ref(), &zygote, path),
         Role::Cell(cell) => wait_in_cell(cell, gil.as_ref(), &zygote),
+        Role::Program(_) if output::gather().is_err() => sys::exit_now(1),
+        Role::Program(_) => {}
     }
     output::begin();
     if let Some(gil) = gil {

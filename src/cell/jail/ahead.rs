@@ -20,7 +20,7 @@ use crate::cell::{Ahead, Boxed, CellError, Channel, Launch, Requirement};
 const IMPORTS: Duration = Duration::from_secs(60);
 /// What such a sandbox says when it has done them.
 const READY: &[u8] = b"ready\n";
-/// How many wait for each beginning. Each has memory of its own.
+/// How many wait for each beginning. Each has memory of its own: so many MiB are assumed until it is there, and where no cgroup counts.
 const SIZE: Size = Size {
     ready: 2,
     own_memory: Some(48),
@@ -170,6 +170,14 @@ impl Maker for AheadMaker {
 
     fn make(&self) -> Boxed<'_, Result<Waiting, CellError>> {
         Box::pin(self.import())
+    }
+
+    fn weight(made: &Waiting) -> Option<u64> {
+        let cell = &made.started.cell.inner;
+        // What else could count takes long.
+        let is_counted = cell.watcher().is_none();
+        let bytes = is_counted.then(|| cell.usage().memory_now)?;
+        (bytes > 0).then_some(bytes)
     }
 
     fn still_waits(made: &mut Waiting) -> bool {

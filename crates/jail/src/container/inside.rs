@@ -133,7 +133,7 @@ fn enter_as(status: &OwnedFd, told: Told, outer: Outer) -> Result<(), Failed> {
         engine: engine.as_ref().map(AsFd::as_fd),
         writable,
         filters: &filters,
-        begin: runtime.as_ref().map_or(Begin::Exec, Begin::Prestart),
+        begin: runtime.as_ref().map_or(Begin::Exec(None), Begin::Prestart),
         missing: missing(has_cgroups),
         outer,
         workspace: None,

@@ -13,6 +13,7 @@ use crate::codec;
 use crate::error::{Failed, step};
 use crate::policy::Policy;
 use crate::prestart::in_cell::{Prepared, accepted};
+use crate::prestart::loading::Loading;
 use crate::spec::{Status, WorkerWalls};
 use crate::{sys, wire};
 
@@ -58,7 +59,12 @@ pub fn start(worker: Worker<'_>) -> Result<(), Failed> {
             sys::close_range(3, libc::c_int::MAX, true)?;
             Prepared::new(runtime, status)
         })?),
-        Begin::Exec | Begin::Clone(_) => None,
+        Begin::Exec(_) | Begin::Clone(_) => None,
+    };
+    // One that cannot have the library is started without.
+    let loading = match begin {
+        Begin::Exec(Some(library)) => Loading::prepare(policy, library),
+        _ => None,
     };
     let landlock = step("restricting file access", || {
         landlock::restrict(engine, writable)
@@ -102,6 +108,9 @@ pub fn start(worker: Worker<'_>) -> Result<(), Failed> {
     })?;
     if hooks.is_some() {
         return Ok(());
+    }
+    if let Some(loading) = loading {
+        return step("starting the runtime", || Err(loading.exec()?));
     }
     let path = argv.first().ok_or_else(|| Failed {
         step: "finding the program".to_owned(),

@@ -42,6 +42,7 @@ fn requests_and_start_messages_survive_the_trip_and_no_damage_panics() {
         cpus: 2.5,
         has_devices: true,
         has_cgroup_directory: true,
+        has_library: true,
     });
     check(&Start {
         cpu_seconds: 31,
@@ -73,6 +74,13 @@ fn a_policy_survives_the_trip_and_no_damage_panics() {
             has_stderr: true,
         }),
         prestarted: true,
+        loaded: Some(Loaded {
+            argv: vec!["/usr/bin/python3".into()],
+            script: "main.py".into(),
+            starter: ".home/start.py".into(),
+            leave: "exit".into(),
+            glibc: 34,
+        }),
     });
 }
 

@@ -82,6 +82,7 @@ static METHODS: [(&CStr, Method); 6] = [
 const INSTALL: &str = "
 import sys
 def install(stream, text, binary):
+    stream.flush()
     def instead(name):
         original = getattr(type(stream), name)
         def call(*values, **named):
@@ -118,8 +119,8 @@ static ORIGINALS: [AtomicPtr<c_void>; 2] = [const { AtomicPtr::new(null_mut()) }
 static BIND: Method = Method::new(c"bind", bind, 1);
 
 impl Gil {
-    /// Has standard output and error gathered, once, before there is a program.
-    pub fn gather_output(&self) -> io::Result<()> {
+    /// Has standard output and error gathered, once, before there is a program. Whether they are of a kind that can be.
+    pub fn gather_output(&self) -> io::Result<bool> {
         let api = Api::find().ok_or(io::ErrorKind::NotFound)?;
         // SAFETY: a method that lives as long as the process, without an object or a module. We hold the lock.
         let function =
@@ -128,6 +129,7 @@ impl Gil {
         self.set(&self.kept()?, c"bind method", function.as_ptr())?;
         self.release(function);
         self.run(INSTALL)?;
+        let mut gathers = true;
         for (at, original) in (0..).zip(&ORIGINALS) {
             // SAFETY: a dictionary that we own, and a C string. We hold the lock.
             let all = unsafe {
@@ -135,11 +137,12 @@ impl Gil {
             };
             // SAFETY: a list, as the code above has made it, which stays where it is. Of too short a one it says so.
             let found = unsafe { (api.PyList_GetItem)(all, at) };
+            gathers &= !found.is_null();
             original.store(found, Ordering::Relaxed);
         }
         // SAFETY: it takes nothing. Streams that are left as they are have none.
         unsafe { (api.PyErr_Clear)() };
-        Ok(())
+        Ok(gathers)
     }
 }
 
