@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use jail::prestart::{Hooks, PrestartedCell, Role, StartedProgram, Task, ZygoteSpawner};
+use jail::prestart::{Hooks, PrestartedCell, Role, Task, ZygoteSpawner};
 use jail::{Failed, Zygote, sys};
 
 use crate::cpython::{self, CPython, Gil};
