@@ -106,6 +106,31 @@ fn the_bundle_and_the_registry_file_are_what_their_schemas_say() {
 }
 
 #[test]
+fn cargo_binstall_is_told_of_the_tarball_and_the_program_in_it() {
+    let manifest = fs::read_to_string(format!("{ROOT}/Cargo.toml")).unwrap();
+    let manifest: toml::Table = manifest.parse().unwrap();
+    let told = &manifest["package"]["metadata"]["binstall"];
+    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let words = [
+        ("{ repo }", "https://example.com/hotcell"),
+        ("{ version }", VERSION),
+        ("{ target }", &target),
+        ("{ bin }", "hotcell"),
+        ("{ binary-ext }", ""),
+    ];
+    let filled = |key: &str| {
+        let text = told[key].as_str().unwrap().to_owned();
+        words.iter().fold(text, |text, it| text.replace(it.0, it.1))
+    };
+    assert_eq!(filled("pkg-fmt"), "tgz");
+    let url = filled("pkg-url");
+    let name = url.rsplit('/').next().unwrap();
+    let listed = succeed(Command::new("tar").arg("-tzf").arg(file(name)));
+    let program = filled("bin-dir");
+    assert!(listed.lines().any(|line| line == program), "{program}");
+}
+
+#[test]
 fn shells_complete_what_hotcell_takes() {
     let hotcell = env!("CARGO_BIN_EXE_hotcell");
     let shell = |name: &str, script: &str| {
