@@ -156,6 +156,9 @@ JSR = {
 JSR = {path: json.dumps(page).encode() for path, page in JSR.items()} | {"/@stage/greet/1.0.0/mod.ts": GREET}
 
 
+CHUNKED = "Transfer-Encoding: chunked\r\n"
+
+
 def tell(how, headers):
     """A host that says what it was sent, in a form that is hard to find."""
     key = headers.get("x-key", "").removeprefix("key ")
@@ -169,6 +172,10 @@ def tell(how, headers):
         "percent": ("200 OK", f"Location: /?k={percent}\r\n", percent.encode()),
         "range": ("206 Partial Content" if "range" in headers else "200 OK", "", key[first:].encode()),
         "gzip": ("200 OK", "Content-Encoding: gzip\r\n", gzip.compress(key.encode())),
+        "part": ("206 Partial Content", f"Content-Range: bytes 7-{len(key) - 1}/{len(key)}\r\n", key[7:].encode()),
+        "early": (f"103 Early Hints\r\nLink: <{key}>\r\n\r\nHTTP/1.1 200 OK", "", b"said"),
+        "pieces": ("200 OK", CHUNKED, b"".join(b"1;%b\r\n%c\r\n" % (key.encode(), letter) for letter in key.encode()) + b"0\r\n\r\n"),
+        "trailer": ("200 OK", CHUNKED + "Trailer: X-Said\r\n", f"4\r\nsaid\r\n0\r\nX-Said: {key}\r\n\r\n".encode()),
         "plain": ("200 OK", "", key.encode()),
     }[how]
 
@@ -200,7 +207,8 @@ def http(stream, place):
         else:
             facts = {"place": place, "path": path, "headers": headers, "body": body.decode("latin-1")}
             status, answer = "200 OK", json.dumps(facts).encode()
-        stream.write(f"HTTP/1.1 {status}\r\n{extra}Content-Length: {len(answer)}\r\n\r\n".encode() + answer)
+        length = "" if CHUNKED in extra else f"Content-Length: {len(answer)}\r\n"
+        stream.write(f"HTTP/1.1 {status}\r\n{extra}{length}\r\n".encode() + answer)
         stream.flush()
 
 

@@ -10,7 +10,7 @@ use hyper::body::{Bytes, Frame, Incoming, SizeHint};
 use hyper::client::conn::http1;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::rt::{Read, Write};
-use hyper::{Request, Response, Uri};
+use hyper::{Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use tokio::task::JoinHandle;
 
@@ -80,7 +80,8 @@ impl EgressProxy {
             sent.map_err(|error| unreachable(&target, io::Error::other(error)))?;
         let (mut parts, body) = response.into_parts();
         // SECURITY: a host could say a secret in any of these, and is not to be believed about which of them it does.
-        if scrubber.is_some() && is_coded(&parts.headers) {
+        let is_part = parts.status == StatusCode::PARTIAL_CONTENT;
+        if scrubber.is_some() && (is_part || is_coded(&parts.headers)) {
             return Err(Refusal::Unsearched(target));
         }
         strip(&mut parts.headers);

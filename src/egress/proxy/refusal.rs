@@ -33,7 +33,7 @@ impl EgressProxy {
                 (StatusCode::BAD_GATEWAY, format!("{target}: {error}"))
             }
             Refusal::Unsearched(target) => {
-                let text = "it sent a compressed answer, which cannot be searched for secrets";
+                let text = "it sent a compressed answer or a part of one, which cannot be searched for secrets";
                 (StatusCode::BAD_GATEWAY, format!("{target}: {text}"))
             }
             Refusal::Bad(text) => (StatusCode::BAD_REQUEST, text.to_owned()),
