@@ -61,8 +61,9 @@ pub use code_runner_mcp::{
 };
 pub use context::{Context, LogLevel, Outbox};
 pub use era::{Era, LEGACY, MODERN, Revision, SUPPORTED, Transport, VERSION_KEY};
+pub use jobs::size as job_size;
 pub use languages::Languages;
-pub use message::{Fault, Id, Message, Request, is_batch, parse, parse_batch};
+pub use message::{Fault, Garbled, Id, Message, Request, is_batch, parse, parse_batch, read};
 pub use objects::{Answer, Arguments, Boxed, Catalog, Prompt, Resource, Tool};
 pub use outputs::Outputs;
 pub use run_tool::{RunTool, folders, head_and_tail};

@@ -3,7 +3,9 @@
 //! A request that does not fit is told that the server is busy, and those that are there already go on. What is held goes with the
 //! [`Hold`] on it, so nothing is counted longer than it is there.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
 
 /// What all requests and answers together may have in memory.
 const MOST: u64 = 256 << 20;
@@ -11,7 +13,13 @@ const MOST: u64 = 256 << 20;
 /// What one of them has in any case: who asks for little is served while others fill the rest. There are a few hundred at a time.
 const SMALL: u64 = 64 << 10;
 
+/// After so much was held, and so little again, the allocator gives back what it has kept of it, when the last of it is freed.
+const MUCH: u64 = 32 << 20;
+const LITTLE: u64 = 4 << 20;
+const SOON: Duration = Duration::from_secs(1);
+
 static NOW: AtomicU64 = AtomicU64::new(0);
+static WAS_MUCH: AtomicBool = AtomicBool::new(false);
 
 /// Why a request is turned away.
 pub const BUSY: &str = "the server is busy: too much is held for other requests; try again";
@@ -42,8 +50,11 @@ impl Hold {
             sum.filter(|sum| is_small || *sum <= MOST)
         };
         let taken = NOW.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
-        if taken.is_ok() {
+        if let Ok(before) = taken {
             self.0 += more;
+            if before + more > MUCH {
+                WAS_MUCH.store(true, Ordering::Relaxed);
+            }
         }
         taken.is_ok()
     }
@@ -51,7 +62,15 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        NOW.fetch_sub(self.0, Ordering::Relaxed);
+        let before = NOW.fetch_sub(self.0, Ordering::Relaxed);
+        if before - self.0 < LITTLE && WAS_MUCH.swap(false, Ordering::Relaxed) {
+            let give_back = || {
+                thread::sleep(SOON);
+                jail::sys::give_freed_memory_back();
+            };
+            // Without a thread to be had it is kept.
+            let _ = thread::Builder::new().spawn(give_back);
+        }
     }
 }
 

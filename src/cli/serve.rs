@@ -22,7 +22,7 @@ use crate::language::{Surroundings, Tiers};
 use crate::mcp::{
     Capabilities, Catalog, Change, CodeExecutionMode, CodeRunner, CodeRunnerMcp, Identity,
     Languages, Outputs, RunTool, Server, SessionTool, SkillFiles, State, Tasks, UpstreamTools,
-    Waiting, folders, stdio,
+    Waiting, folders, job_size, stdio,
 };
 use crate::publish::{Folder, SAVED, SavedFolder, ToolSkills};
 use crate::request::RequestError;
@@ -259,7 +259,7 @@ fn assemble(
                 catalog.add_resource(State::new(service.clone()));
             }
             let tasks = Arc::new(Tasks {
-                jobs: Arc::new(Jobs::new(service.settings().retention.time)),
+                jobs: Arc::new(Jobs::new(service.settings().retention.time, job_size)),
                 service: service.clone(),
                 waiting: Waiting::default(),
             });

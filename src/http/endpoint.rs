@@ -16,13 +16,15 @@ use super::connections::Connection;
 use super::events::Work;
 use super::headers;
 use super::page;
-use super::responses::{Answered, json_error, no_session, not_allowed, refuse, respond, set};
+use super::responses::{
+    Answered, json_error, no_session, not_allowed, refuse, respond, set, unread,
+};
 use super::sessions::Sessions;
 use super::token::Failures;
 use crate::caller::Caller;
 use crate::mcp::{
     Fault, MODERN, Message, Peer, Request, Revision, Server, Session, Transport, VERSION_KEY,
-    is_batch, parse, parse_batch,
+    is_batch, parse, parse_batch, read,
 };
 use crate::memory_budget::Hold;
 
@@ -140,10 +142,9 @@ impl Endpoint {
             at_work: connection.at_work(),
         };
         if is_batch(&body) {
-            return self.batch(&headers, (&body, hold), client).await;
+            return self.batch(&headers, (body, hold), client).await;
         }
-        let message = parse(&body).map_err(|garbled| json_error(garbled.to_message()))?;
-        drop(body);
+        let (message, hold) = read(body, hold, parse).await.map_err(unread)?;
         let request = match message {
             Message::Request(request) => request,
             other => {
@@ -179,7 +180,7 @@ impl Endpoint {
     async fn batch(
         &self,
         headers: &HeaderMap,
-        (body, hold): (&[u8], Hold),
+        (body, hold): (Vec<u8>, Hold),
         client: Client,
     ) -> Result<Answered, Box<Answered>> {
         let session = self.session(headers)?.unwrap_or_default();
@@ -187,7 +188,7 @@ impl Endpoint {
             let fault = Fault::new(Fault::INVALID_REQUEST, "this revision has no batches");
             return Err(json_error(fault.to_message(None)));
         }
-        let messages = parse_batch(body).map_err(|garbled| json_error(garbled.to_message()))?;
+        let (messages, hold) = read(body, hold, parse_batch).await.map_err(unread)?;
         let server = self.server.clone();
         let work = |peer: Peer| -> Work {
             Box::pin(async move {

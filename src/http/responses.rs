@@ -9,7 +9,7 @@ use hyper::{Response, StatusCode};
 
 use super::events::{Body, Events, plain};
 use super::pieces::Pieces;
-use crate::mcp::{Fault, Reply};
+use crate::mcp::{Fault, Garbled, Reply};
 use crate::memory_budget::{self, Hold};
 
 pub type Answered = Response<Body>;
@@ -84,6 +84,14 @@ pub fn json_error(message: String) -> Box<Answered> {
         "application/json",
         message,
     ))
+}
+
+/// A message that was not understood, or that there is no room for.
+pub fn unread(garbled: Garbled) -> Box<Answered> {
+    match garbled.fault.code {
+        Fault::BUSY => busy(),
+        _ => json_error(garbled.to_message()),
+    }
 }
 
 pub fn no_session() -> Box<Answered> {

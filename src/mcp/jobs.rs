@@ -68,6 +68,21 @@ impl<'a> Question<'a> {
     }
 }
 
+/// What an answer has in memory, about: most of it is texts, of pictures too.
+pub fn size(answer: &Rendered) -> usize {
+    answer.iter().map(|(name, it)| name.len() + bytes(it)).sum()
+}
+
+fn bytes(value: &Value) -> usize {
+    let own = size_of::<Value>();
+    own + match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(bytes).sum(),
+        Value::Object(members) => size(members),
+        _ => 0,
+    }
+}
+
 /// What is said of a run that goes on.
 pub fn running(log: &JobLog, since: u64) -> Rendered {
     let (bytes, next) = log.since(since);

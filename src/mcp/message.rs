@@ -7,6 +7,7 @@
 mod id;
 mod long;
 mod strict;
+mod weigh;
 
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -15,6 +16,7 @@ use serde_json::{Map, Value};
 pub use id::Id;
 pub use long::IdSearch;
 use strict::Strict;
+pub use weigh::read;
 
 /// A message that was understood.
 #[derive(Debug)]

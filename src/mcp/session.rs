@@ -15,6 +15,11 @@ use super::context::LogLevel;
 use super::era::Revision;
 use super::message::Id;
 
+/// What a client may say of itself, in bytes.
+const MOST_CAPABILITIES: usize = 16 << 10;
+/// Resources that one session may watch, and the bytes of their addresses.
+const MOST_WATCHED: usize = 1000;
+const MOST_WATCHED_BYTES: usize = 32 << 10;
 /// How many of the last requests that are over are remembered, and of cancellations that came first.
 const REMEMBERED: usize = 256;
 /// How long before its request a cancellation may come: over HTTP they have a connection each.
@@ -44,15 +49,22 @@ struct State {
 
 struct Opened {
     revision: Revision,
-    capabilities: Map<String, Value>,
+    /// As text: thousands of sessions may be open, and values take many times as much.
+    capabilities: Box<str>,
 }
 
 impl Session {
-    pub fn open(&self, revision: Revision, capabilities: Map<String, Value>) {
+    /// Keeps what a client has said of itself; false if that is too much.
+    pub fn open(&self, revision: Revision, capabilities: &Value) -> bool {
+        let capabilities = capabilities.to_string().into_boxed_str();
+        if capabilities.len() > MOST_CAPABILITIES {
+            return false;
+        }
         self.state().opened = Some(Opened {
             revision,
             capabilities,
         });
+        true
     }
 
     /// The revision that was agreed on, if `initialize` has come.
@@ -63,10 +75,8 @@ impl Session {
     /// What the client can do; nothing is known before `initialize`.
     pub fn capabilities(&self) -> Option<Map<String, Value>> {
         let state = self.state();
-        state
-            .opened
-            .as_ref()
-            .map(|opened| opened.capabilities.clone())
+        let opened = state.opened.as_ref()?;
+        serde_json::from_str(&opened.capabilities).ok()
     }
 
     pub fn set_log_level(&self, level: LogLevel) {
@@ -77,8 +87,16 @@ impl Session {
         self.state().log_level.unwrap_or(LogLevel::Info)
     }
 
-    pub fn watch(&self, uri: String) {
-        self.state().watched.insert(uri);
+    /// Notes a resource that is watched; false if there is no room for more.
+    pub fn watch(&self, uri: &str) -> bool {
+        let mut state = self.state();
+        let all = || state.watched.iter().map(String::len);
+        let has_room =
+            all().count() < MOST_WATCHED && all().sum::<usize>() + uri.len() <= MOST_WATCHED_BYTES;
+        has_room && {
+            state.watched.insert(uri.to_owned());
+            true
+        }
     }
 
     pub fn unwatch(&self, uri: &str) {
@@ -87,11 +105,6 @@ impl Session {
 
     pub fn watches(&self, uri: &str) -> bool {
         self.state().watched.contains(uri)
-    }
-
-    /// How many resources are watched.
-    pub fn watched(&self) -> usize {
-        self.state().watched.len()
     }
 
     /// Notes an open request; none if its id is in use.

@@ -106,10 +106,16 @@ async fn given_up(mut ended: watch::Receiver<bool>) {
 }
 
 async fn take(server: &Arc<Server>, line: Line, peer: &Peer, calls: &mut JoinSet<()>) {
-    let (message, hold) = match line {
-        Line::One(Ok(message), hold) => (message, hold),
-        Line::One(Err(garbled), _) => return peer.out.send(garbled.to_message()).await,
-        Line::Batch(bytes, hold) => return take_batch(server, &bytes, hold, peer, calls).await,
+    let read = match line {
+        Line::Whole(bytes, hold) if message::is_batch(&bytes) => {
+            return take_batch(server, bytes, hold, peer, calls).await;
+        }
+        Line::Whole(bytes, hold) => message::read(bytes, hold, message::parse).await,
+        Line::Refused(garbled) => Err(garbled),
+    };
+    let (message, hold) = match read {
+        Ok(read) => read,
+        Err(garbled) => return peer.out.send(garbled.to_message()).await,
     };
     match message {
         Message::Request(request) if Server::takes_time(&request) => {
@@ -132,20 +138,20 @@ async fn take(server: &Arc<Server>, line: Line, peer: &Peer, calls: &mut JoinSet
 
 async fn take_batch(
     server: &Arc<Server>,
-    bytes: &[u8],
+    bytes: Vec<u8>,
     hold: Hold,
     peer: &Peer,
     calls: &mut JoinSet<()>,
 ) {
     let parsed = if peer.transport.allows_batches(&peer.session) {
-        message::parse_batch(bytes)
+        message::read(bytes, hold, message::parse_batch).await
     } else {
         let message = "there are no batches in this revision; send one message at a time";
         Err(garbled(message.to_owned()))
     };
     match parsed {
         Err(garbled) => peer.out.send(garbled.to_message()).await,
-        Ok(messages) => {
+        Ok((messages, hold)) => {
             let (server, peer) = (server.clone(), peer.clone());
             calls.spawn(async move {
                 let _held = hold;
@@ -171,9 +177,8 @@ async fn send_change(peer: &Peer, change: &Change) {
 
 /// A line that has come, and what is held of it until it is answered.
 enum Line {
-    One(Result<Message, Garbled>, Hold),
-    /// Whether it may be read as one depends on the session.
-    Batch(Vec<u8>, Hold),
+    Whole(Vec<u8>, Hold),
+    Refused(Garbled),
 }
 
 fn garbled(message: String) -> Garbled {
@@ -268,35 +273,24 @@ impl Splitter {
                 id: search.found(),
                 ..garbled(message)
             };
-            Some(Line::One(Err(garbled), Hold::default()))
+            Some(Line::Refused(garbled))
         } else if self.line.trim_ascii().is_empty() {
             None
         } else {
             Some(self.read())
         };
         self.line.clear();
-        // A large program must not be held for as long as the client is quiet.
+        // A large line that was refused must not be held for as long as the client is quiet.
         self.line.shrink_to(1 << 20);
         parsed
     }
-}
 
-impl Splitter {
-    /// The line as a message, or why there is no room for it.
-    fn read(&self) -> Line {
+    /// The line, or why there is no room for it.
+    fn read(&mut self) -> Line {
         // As it came, and as what it is read into.
-        let Some(hold) = Hold::of(2 * self.line.len()) else {
-            let mut search = IdSearch::default();
-            search.feed(&self.line);
-            let busy = Garbled {
-                id: search.found(),
-                fault: Box::new(Fault::busy()),
-            };
-            return Line::One(Err(busy), Hold::default());
-        };
-        match message::is_batch(&self.line) {
-            true => Line::Batch(self.line.clone(), hold),
-            false => Line::One(message::parse(&self.line), hold),
+        match Hold::of(2 * self.line.len()) {
+            Some(hold) => Line::Whole(std::mem::take(&mut self.line), hold),
+            None => Line::Refused(Garbled::of(&self.line, Fault::busy())),
         }
     }
 }

@@ -20,15 +20,21 @@ use crate::run::{OutputEvent, Stream};
 const MOST_RUNNING: usize = 16;
 /// How many that have ended are known, of all callers.
 const MOST_ENDED: usize = 256;
+/// What the answers of those may have together: pictures are in them.
+const MOST_BYTES: usize = 64 << 20;
 /// How much of its newest output a job holds.
 const KEPT: usize = 256 << 10;
 
 /// The jobs of all callers, each with an answer of type `T`; the oldest first.
 pub struct Jobs<T> {
-    entries: Mutex<VecDeque<Arc<Job<T>>>>,
+    entries: Arc<Mutex<Entries<T>>>,
     /// How long one that has ended is known.
     retention: Duration,
+    /// Bytes of an answer.
+    size: fn(&T) -> usize,
 }
+
+type Entries<T> = VecDeque<Arc<Job<T>>>;
 
 /// One run that goes on by itself.
 pub struct Job<T> {
@@ -41,10 +47,11 @@ pub struct Job<T> {
 }
 
 impl<T: Send + Sync + 'static> Jobs<T> {
-    pub fn new(retention: Duration) -> Self {
+    pub fn new(retention: Duration, size: fn(&T) -> usize) -> Self {
         Self {
-            entries: Mutex::default(),
+            entries: Arc::default(),
             retention,
+            size,
         }
     }
 
@@ -79,17 +86,14 @@ impl<T: Send + Sync + 'static> Jobs<T> {
             ended.is_none_or(|(since, _)| since.elapsed() < self.retention)
         };
         entries.retain(is_kept);
-        if entries.iter().filter(|it| it.is_over()).count() >= MOST_ENDED
-            && let Some(oldest) = entries.iter().position(|it| it.is_over())
-        {
-            entries.remove(oldest);
-        }
         entries.push_back(job.clone());
-        let running = job.clone();
+        drop(entries);
+        let (running, all, size) = (job.clone(), self.entries.clone(), self.size);
         tokio::spawn(async move {
             let answer = run.await;
             let _ = running.ended.set((Instant::now(), answer));
             running.over.send_replace(true);
+            trim(&mut lock(&all), size);
         });
         job
     }
@@ -110,9 +114,27 @@ impl<T: Send + Sync + 'static> Jobs<T> {
             .collect()
     }
 
-    fn entries(&self) -> MutexGuard<'_, VecDeque<Arc<Job<T>>>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    fn entries(&self) -> MutexGuard<'_, Entries<T>> {
+        lock(&self.entries)
     }
+}
+
+fn lock<T>(entries: &Mutex<Entries<T>>) -> MutexGuard<'_, Entries<T>> {
+    entries.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Forgets those that ended first until no more are left than may be. The last one stays in any case: whoever waits for it has yet to read it.
+fn trim<T>(entries: &mut Entries<T>, size: fn(&T) -> usize) {
+    let mut ended: Vec<&(Instant, T)> = entries.iter().filter_map(|it| it.ended.get()).collect();
+    ended.sort_by_key(|(since, _)| std::cmp::Reverse(*since));
+    let mut bytes = 0;
+    let fits = |(at, (_, answer)): &(usize, &(Instant, T))| {
+        bytes += size(answer);
+        *at == 0 || (*at < MOST_ENDED && bytes <= MOST_BYTES)
+    };
+    let kept = ended.into_iter().enumerate().take_while(fits);
+    let first = kept.last().map(|(_, (since, _))| *since);
+    entries.retain(|it| it.ended_at() >= first || it.ended_at().is_none());
 }
 
 impl<T> Job<T> {
@@ -265,7 +287,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_job_is_found_by_its_own_caller_alone_until_it_is_old() {
-        let jobs = Jobs::new(Duration::ZERO);
+        let jobs = Jobs::new(Duration::ZERO, |_| 1);
         let (owner, other) = (Caller::token(), Caller::local());
         let job = jobs.adopt(&owner, Arc::default(), async { 7 });
         job.wait(Duration::from_secs(5)).await;
@@ -279,7 +301,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_caller_has_so_many_running_jobs_and_no_more() {
-        let jobs = Jobs::new(Duration::from_secs(60));
+        let jobs = Jobs::new(Duration::from_secs(60), |()| 0);
         let caller = Caller::local();
         for _ in 0..MOST_RUNNING {
             assert!(jobs.has_room(&caller));
@@ -287,5 +309,26 @@ mod tests {
         }
         assert!(!jobs.has_room(&caller));
         assert!(jobs.has_room(&Caller::token()));
+    }
+
+    #[tokio::test]
+    async fn those_that_have_ended_are_bounded_in_number_and_in_bytes() {
+        let caller = Caller::local();
+        let patience = Duration::from_secs(5);
+        for (each, most) in [(1, MOST_ENDED), (MOST_BYTES / 8, 8), (MOST_BYTES * 2, 1)] {
+            let jobs = Jobs::new(Duration::from_secs(60), |size: &usize| *size);
+            let goes_on = jobs.adopt(&caller, Arc::default(), std::future::pending());
+            let mut last = goes_on.clone();
+            for _ in 0..most + 3 {
+                last = jobs.adopt(&caller, Arc::default(), async move { each });
+                last.wait(patience).await;
+                // The list is looked at when its end has been told.
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(jobs.all_of(&caller).len(), most + 1, "{each} bytes each");
+            for job in [goes_on, last] {
+                assert!(jobs.find(&caller, &job.id).is_some());
+            }
+        }
     }
 }

@@ -218,3 +218,111 @@ fn a_request_of_many_small_things_is_refused_by_their_number() {
     let count = printed.and_then(|it| it.trim().parse::<usize>().ok());
     assert!(count.is_some_and(|count| count >= 2_000), "{facts}");
 }
+
+/// Lists that are empty: three bytes each as text, and a hundred when they are read.
+#[test]
+fn a_request_is_counted_by_what_it_is_read_into() {
+    let server = over_http();
+    server.serves();
+    let before = server.server.memory("VmRSS");
+    let post = |values: usize, code: &str| {
+        let list = "[],".repeat(values);
+        let arguments = json!({ "code": code, "language": "python", "timeout": 60 });
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"run","arguments":{arguments},"x":[{list}0]}}}}"#
+        );
+        request(POST, &server.usual(), body.as_bytes())
+    };
+    let sleeps = post(200_000, "import time; time.sleep(40)");
+    assert!(sleeps.len() < 700_000);
+    let open: Vec<TcpStream> = (0..40)
+        .map(|_| {
+            let mut stream = server.connect();
+            stream.write_all(&sleeps).expect("a request");
+            stream
+        })
+        .collect();
+    // All are read when a later one is answered: there is no room for it, or for so many values in any case.
+    let told = |values: usize| server.exchange(&post(values, "print(1)"));
+    assert!(wait_until(PATIENCE, || told(200_000).status == 503).is_some());
+    let refused = told(600_000);
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert_eq!(refused.message()["id"], 7);
+    let grown = server.server.memory("VmHWM").saturating_sub(before);
+    assert!(grown < CEILING, "{grown} KiB more");
+    server.serves();
+    // Control: when they are gone it is served.
+    drop(open);
+    let served = || {
+        let answer = told(200_000);
+        let is_done = |it: Value| it["result"]["structuredContent"]["stdout"] == "1\n";
+        answer.status == 200 && is_done(answer.message())
+    };
+    assert!(wait_until(PATIENCE, served).is_some());
+    // And what it took is given back.
+    let is_given_back = || server.server.memory("VmRSS") < before + (64 << 10);
+    assert!(wait_until(PATIENCE, is_given_back).is_some());
+}
+
+#[test]
+fn what_a_session_has_of_its_client_is_bounded() {
+    let server = over_http();
+    let open = |bytes: usize| {
+        let said = json!({ "experimental": { "x": "y".repeat(bytes) } });
+        let params = json!({ "protocolVersion": "2025-06-18", "capabilities": said, "clientInfo": { "name": "n", "version": "1" } });
+        let asked = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
+        server.post(&asked)
+    };
+    let refused = open(1 << 20);
+    assert_eq!(refused.message()["error"]["code"], -32602);
+    assert_eq!(refused.header("mcp-session-id"), None);
+    // Control: what any client says of itself is far less.
+    let opened = open(8 << 10);
+    let session = opened.header("mcp-session-id").expect("a session");
+    let mut headers = server.usual();
+    headers.push(format!("Mcp-Session-Id: {session}"));
+    let watch = |number: usize, bytes: usize| {
+        let uri = format!("run://{number}/files/{}", "z".repeat(bytes));
+        let asked = json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/subscribe", "params": { "uri": uri } });
+        let answer = server.ask(POST, &headers, asked.to_string().as_bytes());
+        answer.message()["result"].is_object()
+    };
+    let long = (0..10).filter(|number| watch(*number, 10_000)).count();
+    assert_eq!(long, 3);
+    assert!(watch(10, 20), "the control: there is room for a short one");
+}
+
+/// Each leaves five pictures, as large as an answer may have them.
+#[test]
+fn jobs_that_have_ended_are_held_in_bytes() {
+    let mut client = Stdio::open(&["--no-record"]);
+    let code = "import os, struct, zlib\n\
+        chunk = lambda kind, data: struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))\n\
+        for number in range(5):\n \
+            rows = b''.join(b'\\0' + os.urandom(512 * 3) for _ in range(512))\n \
+            open(f'{number}.png', 'wb').write(b'\\x89PNG\\r\\n\\x1a\\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', 512, 512, 8, 2, 0, 0, 0)) + chunk(b'IDAT', zlib.compress(rows, 0)) + chunk(b'IEND', b''))\n";
+    let job = |client: &mut Stdio| {
+        let asked = json!({ "code": code, "language": "python", "background": true });
+        let started = client.run(asked);
+        let id = started["job"].as_str().expect("a job").to_owned();
+        let ended = client.call("session", json!({ "job": id, "wait": 50 }));
+        (id, ended)
+    };
+    let pictures = |answer: &Value| {
+        let content = answer["content"].as_array().expect("content");
+        content.iter().filter(|it| it["type"] == "image").count()
+    };
+    let (first, answer) = job(&mut client);
+    // The control: they are in the answer.
+    assert_eq!(pictures(&answer), 5, "{}", answer["structuredContent"]);
+    let before = client.server.memory("VmRSS");
+    let mut last = String::new();
+    for _ in 0..30 {
+        last = job(&mut client).0;
+    }
+    let grown = client.server.memory("VmRSS").saturating_sub(before);
+    assert!(grown < 110 << 10, "{grown} KiB more for 157 MiB of answers");
+    assert_eq!(pictures(&client.call("session", json!({ "job": last }))), 5);
+    let gone = client.call("session", json!({ "job": first }));
+    assert_eq!(gone["structuredContent"]["status"], "rejected", "{gone}");
+}

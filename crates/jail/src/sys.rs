@@ -28,7 +28,7 @@ pub use self::fds::{
 };
 pub use self::ids::{set_file_group, set_thread_file_ids};
 pub use self::launch::{Process, launch, run_anywhere, send_elsewhere};
-pub use self::memory::keep_freed_memory;
+pub use self::memory::{give_freed_memory_back, keep_freed_memory};
 pub use self::namespaces::{enter, loopback_up, map_mount, restrict_mount, unshare};
 pub use self::reap::{Ended, exit_status, reap, reap_cell};
 pub use self::signals::{

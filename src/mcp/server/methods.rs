@@ -17,8 +17,6 @@ use crate::mcp::{skills, tasks};
 const PAGE: usize = 100;
 /// Values that a completion may have.
 const MOST_VALUES: usize = 100;
-/// Resources that one session may watch.
-const MOST_WATCHED: usize = 1000;
 
 type Members = Map<String, Value>;
 
@@ -46,8 +44,11 @@ impl Server {
             return Err(Fault::invalid_params("`protocolVersion` must be a string"));
         }
         let client = request.params.get("capabilities");
-        let client = client.and_then(Value::as_object).cloned();
-        peer.session.open(revision, client.unwrap_or_default());
+        let none = json!({});
+        let client = client.filter(|it| it.is_object()).unwrap_or(&none);
+        if !peer.session.open(revision, client) {
+            return Err(Fault::invalid_params("`capabilities` are too long"));
+        }
         let mut result = members([
             ("protocolVersion", revision.name().into()),
             ("capabilities", self.capabilities(Era::Legacy(revision))),
@@ -226,13 +227,10 @@ impl Server {
         if self.catalog().resource(uri).is_none() {
             return Err(no_resource(uri));
         }
-        if session.watched() >= MOST_WATCHED {
-            return Err(Fault::invalid_params(format!(
-                "at most {MOST_WATCHED} resources can be watched"
-            )));
+        match session.watch(uri) {
+            true => Ok(Map::new()),
+            false => Err(Fault::invalid_params("too many resources are watched")),
         }
-        session.watch(uri.to_owned());
-        Ok(Map::new())
     }
 }
 

@@ -20,3 +20,13 @@ pub fn keep_freed_memory() {
 
 #[cfg(not(target_env = "gnu"))]
 pub fn keep_freed_memory() {}
+
+/// Has it give back what lies free between what is used: after a time in which there was much.
+#[cfg(target_env = "gnu")]
+pub fn give_freed_memory_back() {
+    // SAFETY: it takes a number, and moves nothing that is used.
+    unsafe { libc::malloc_trim(0) };
+}
+
+#[cfg(not(target_env = "gnu"))]
+pub fn give_freed_memory_back() {}
