@@ -12,6 +12,7 @@ mod gvisor;
 mod isolation;
 mod jail;
 mod launch;
+mod nested;
 mod pool;
 mod provider;
 mod streams;
@@ -23,8 +24,8 @@ pub use ::jail::{Exit, Limits, Mount, Terminal, Tree, View, Zygote};
 
 pub use branch::Branch;
 pub use changes::{ChangedContent, ChangedFile, Changes, Version, WantedChanges, changes};
-pub use choice::{Providers, in_containers};
-pub use container::{ContainerError, Containers, EngineKind, build_image};
+pub use choice::{Providers, engines};
+pub use container::{ContainerError, Containers, EngineKind, ImageOf, build_image};
 pub use error::CellError;
 pub use isolation::{Isolation, Level, OF_ROOT, Requirement, WallReport};
 pub use jail::{JailProvider, Trust, Warming};

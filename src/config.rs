@@ -28,7 +28,9 @@ pub use self::discovered::{bridge_folder, plain_json};
 pub use self::error::ConfigError;
 use self::error::{Mistake, checked};
 use self::file::{File, Words};
-pub use self::isolation::{ContainerSettings, Isolations, NotOffered, is_image_name};
+pub use self::isolation::{
+    ContainerSettings, Isolations, NotOffered, container_user, is_image_name,
+};
 pub use self::listing::{Origin, Settled, listing};
 pub use self::rules::{Redaction, Rules, Ruling};
 pub use self::server::{Program, Reach, Remote, Server, Transport};

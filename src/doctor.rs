@@ -18,7 +18,7 @@ use std::time::Instant;
 use jail::init::seccomp;
 use serde::Serialize;
 
-pub use self::engines::{EngineReport, examine as examine_engines};
+pub use self::engines::{EngineReport, examine as examine_engines, found as engines_found};
 pub use self::stores::{Kept, verify};
 use crate::cell::{CellError, Isolation};
 use crate::engine::Engine;
@@ -36,7 +36,7 @@ pub struct Report {
     /// A short name for exactly the filter that programs get.
     pub filter: Option<String>,
     pub languages: Languages,
-    /// The container engines of this machine, as programs in their containers find them; if they were asked for.
+    /// The container engines and the gVisor of this machine, as programs in their sandboxes find them; if they were asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub engines: Vec<EngineReport>,
     /// What is wrong with the configuration, if anything.

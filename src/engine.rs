@@ -22,6 +22,7 @@ use crate::plan::{Defaults, RunPlan};
 use crate::request::{IsolationChoice, Network, RunRequest};
 use crate::resident::{self, Servers};
 use crate::run::Surface;
+use crate::runtimes::{Order, RuntimesFolder};
 use crate::upstream::{Functions, ServerStderr, UpstreamServers};
 
 pub use crate::cell::Trust;
@@ -138,6 +139,8 @@ impl Engine {
         if let Some(asked) = asked {
             config.isolation = Isolations::all(asked, config.isolation.choices.clone());
         }
+        let data = self.around.data.as_deref().map(RuntimesFolder::in_data);
+        config.container.fetched = data.map(|it| it.links(Order::AfterPath));
         let (isolation, container) = (&config.isolation, &config.container);
         let warming = self.warming.as_ref();
         self.providers = self.providers.chosen(isolation, container, warming);

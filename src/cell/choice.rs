@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use jail::View;
+use jail::nested::is_inside_gvisor;
 
 use super::gvisor::Gvisor;
 use super::jail::Sources;
+use super::nested::InGvisor;
 use super::{
     Boxed, Cell, CellError, Containers, EngineKind, JailProvider, Launch, Provider, Requirement,
     Start, Warming,
@@ -68,11 +70,12 @@ fn choose(
 ) -> Arc<dyn Provider> {
     let containers = |kind| in_containers(kind, settings, warming.clone());
     match choice {
+        IsolationChoice::Jail if is_inside_gvisor() => Arc::new(JailProvider::of(InGvisor)),
         IsolationChoice::Jail => own,
         IsolationChoice::Container => Arc::new(containers(None)),
         IsolationChoice::Podman => Arc::new(containers(Some(EngineKind::Podman))),
         IsolationChoice::Docker => Arc::new(containers(Some(EngineKind::Docker))),
-        IsolationChoice::Gvisor => Arc::new(warmed(Gvisor::default(), warming)),
+        IsolationChoice::Gvisor => Arc::new(warmed(Gvisor::new(settings), warming)),
         IsolationChoice::Auto => Arc::new(Auto {
             own,
             is_lacking: AtomicBool::new(false),
@@ -83,8 +86,19 @@ fn choose(
     }
 }
 
+/// The engines of this machine beside our own jail, with what makes their sandboxes. None is started by this.
+pub fn engines(settings: &ContainerSettings) -> Vec<(&'static str, JailProvider)> {
+    let kinds = [EngineKind::Podman, EngineKind::Docker].into_iter();
+    let containers = kinds
+        .filter(|kind| kind.is_there())
+        .map(|kind| (kind.name(), in_containers(Some(kind), settings, None)));
+    let gvisor = Some(Gvisor::new(settings)).filter(Gvisor::is_there);
+    let gvisor = gvisor.map(|it| (Gvisor::NAME, warmed(it, None)));
+    containers.chain(gvisor).collect()
+}
+
 /// Programs in containers of this engine, or of the first that is there.
-pub fn in_containers(
+fn in_containers(
     kind: Option<EngineKind>,
     settings: &ContainerSettings,
     warming: Option<Warming>,

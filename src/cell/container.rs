@@ -4,10 +4,12 @@
 //! our own on itself and on the program ([`jail::container`]); from there on such a cell is like any other. The engine is looked for when the
 //! first cell is needed. A container ends with the server: its first process does when its socket closes, and the engine removes it then.
 
+mod arguments;
 mod command;
 mod error;
 mod image;
 mod leftovers;
+mod machine;
 
 use std::fs;
 use std::io;
@@ -21,12 +23,13 @@ use jail::container::{Awaited, Connected, ContainerSpec, SOCKET, Uids};
 use jail::{Access, Missing, Policy, View, Wall};
 
 use super::isolation::Around;
-use super::jail::{ByThreads, Maker, Runtime, Source, Sources};
-use super::{CellError, Isolation};
+use super::jail::{ByThreads, Guard, Maker, Runtime, Source, Sources};
+use super::{CellError, Isolation, Launch};
 use crate::config::ContainerSettings;
 use crate::random::random_name;
 pub use command::{ContainerEngine, EngineKind, on_path};
 pub use error::ContainerError;
+use machine::Machine;
 
 /// How long a container may take from its start until its init is there. Far above what it takes.
 const STARTS: Duration = Duration::from_secs(30);
@@ -43,6 +46,7 @@ struct Found {
     engine: OnceLock<ContainerEngine>,
     /// Of a server of root's. What could not be claimed is asked for again.
     uids: OnceLock<Option<Uids>>,
+    machine: Arc<Machine>,
 }
 
 impl Containers {
@@ -50,6 +54,7 @@ impl Containers {
     pub fn new(kind: Option<EngineKind>, settings: ContainerSettings, cleans: bool) -> Self {
         Self(Arc::new(Found {
             kind,
+            machine: Machine::new(settings.machine_idle, cleans),
             settings,
             cleans,
             engine: OnceLock::new(),
@@ -58,14 +63,30 @@ impl Containers {
     }
 }
 
-/// Makes the image `name` of the root file system in `root`, or of this system. Nothing is downloaded.
+/// What an image is made of.
+#[derive(Clone, Copy)]
+pub enum ImageOf<'a> {
+    /// This system, with all that is in `/usr`.
+    System,
+    /// The root file system in a folder.
+    Folder(&'a Path),
+    /// Another image, which is downloaded if it is not here. Nothing else is.
+    Image(&'a str),
+}
+
+/// Makes the image `name`.
 pub fn build_image(
     kind: EngineKind,
     settings: &ContainerSettings,
     name: &str,
-    root: Option<&Path>,
+    content: ImageOf<'_>,
 ) -> Result<(), ContainerError> {
     let engine = ContainerEngine::find(kind, settings)?;
+    let root = match content {
+        ImageOf::System => None,
+        ImageOf::Folder(root) => Some(root),
+        ImageOf::Image(from) => return engine.take_image(from, name),
+    };
     engine.import(name, |pipe| {
         image::write_system(root, io::BufWriter::new(pipe))
     })
@@ -84,6 +105,26 @@ impl Sources for Containers {
 
     fn copies(&self) -> bool {
         false
+    }
+
+    fn weight(&self) -> u32 {
+        // The monitor that the engine keeps beside each.
+        4
+    }
+
+    fn command(&self, launch: &Launch) -> Result<Option<Vec<String>>, CellError> {
+        let engine = self.0.engine()?;
+        let named = self.0.settings.user;
+        let user = named.map(|(uid, gid)| format!("{uid}:{gid}"));
+        // Each has another.
+        let user = user.unwrap_or_else(|| "UID:UID".to_owned());
+        let user = rustix::process::getuid().is_root().then_some(user);
+        let shown = engine.shown(&launch.view, &launch.limits, user.as_deref())?;
+        Ok(Some(shown))
+    }
+
+    fn in_use(&self) -> Option<Guard> {
+        Some(Box::new(self.0.machine.in_use()))
     }
 
     fn settle(&self) {}
@@ -128,8 +169,9 @@ struct Kind {
 impl Maker for Kind {
     fn make(&self, mut policy: Policy, stdio: &[OwnedFd; 3]) -> Result<jail::Cell, ContainerError> {
         let engine = self.found.engine()?;
-        let uid = self.found.uids().map_err(ContainerError::Prepare)?;
-        let uid = uid.map(Uids::next);
+        let uids = self.found.uids().map_err(ContainerError::Prepare)?;
+        let named = self.found.settings.user;
+        let uid = uids.map(|uids| named.map_or_else(|| uids.next(), |(uid, _)| uid));
         let writable = self.writable(engine, uid)?;
         let connected = self.start(engine, &policy, uid)?;
         if uid.is_none() && !engine.has_own_ids() {
@@ -148,7 +190,7 @@ impl Maker for Kind {
 
     fn isolation(&self, missing: &[Missing], landlock: u8, seccomp: bool) -> Isolation {
         let mut missing = missing.to_vec();
-        if !matches!(self.found.uids(), Ok(Some(_))) {
+        if self.found.settings.user.is_some() || !matches!(self.found.uids(), Ok(Some(_))) {
             missing.push(Missing {
                 wall: Wall::Quotas,
                 errno: 0,
@@ -189,7 +231,17 @@ impl Kind {
     ) -> Result<Connected, ContainerError> {
         let folder = SocketFolder::make().map_err(ContainerError::Prepare)?;
         let awaited = Awaited::listen(&folder.shown()).map_err(ContainerError::Prepare)?;
-        engine.run(&self.view, &policy.limits, uid, &folder.shown())?;
+        let gid = self.found.settings.user.map(|(_, gid)| gid);
+        let user = uid.map(|uid| format!("{uid}:{}", gid.unwrap_or(uid)));
+        let shown = folder.shown();
+        let start = || engine.run(&self.view, &policy.limits, user.as_deref(), &shown);
+        match start() {
+            Err(error) if Machine::is_missing(engine, &error) => {
+                self.found.machine.start(engine)?;
+                start()?;
+            }
+            started => started?,
+        }
         let begun = Instant::now();
         while let Some(left) = STARTS.checked_sub(begun.elapsed()) {
             let accepted = awaited.accept(left);

@@ -5,6 +5,7 @@
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::process::Child;
 use std::sync::{Arc, OnceLock};
 
 use jail::container::{ContainerSpec, Uids, host_folders};
@@ -16,24 +17,46 @@ use super::container::on_path;
 use super::isolation::Around;
 use super::jail::{ByThreads, Maker, Runtime, Source, Sources};
 use super::{CellError, ContainerError, Isolation, Launch};
+use crate::config::ContainerSettings;
 
-const NAME: &str = "gvisor";
 const RUNSC: &str = "runsc";
 const PLACES: [&str; 3] = ["/mnt", "/media", "/srv"];
 
 /// Where sandboxes of gVisor come from.
-#[derive(Default)]
 pub struct Gvisor(Arc<Found>);
 
-#[derive(Default)]
 struct Found {
+    /// Where it may be beside the PATH.
+    fetched: Option<PathBuf>,
     uids: OnceLock<Option<Uids>>,
+}
+
+impl Gvisor {
+    pub const NAME: &'static str = "gvisor";
+
+    pub fn new(settings: &ContainerSettings) -> Self {
+        Self(Arc::new(Found {
+            fetched: settings.fetched.clone(),
+            uids: OnceLock::new(),
+        }))
+    }
+
+    pub fn is_there(&self) -> bool {
+        self.0.runsc().is_some()
+    }
+}
+
+impl Found {
+    fn runsc(&self) -> Option<PathBuf> {
+        let fetched = self.fetched.as_ref().map(|it| it.join(RUNSC));
+        on_path(RUNSC).or(fetched.filter(|it| it.exists()))
+    }
 }
 
 impl Sources for Gvisor {
     fn source(&self, view: &View, runtime: Option<Runtime>) -> Result<Arc<dyn Source>, CellError> {
         let engine = RUNSC;
-        let runsc = on_path(engine).ok_or(ContainerError::NotFound { engine })?;
+        let runsc = self.0.runsc().ok_or(ContainerError::NotFound { engine })?;
         let own = std::env::current_exe().map_err(ContainerError::Prepare)?;
         Ok(ByThreads::of(Kind {
             found: self.0.clone(),
@@ -48,10 +71,15 @@ impl Sources for Gvisor {
         false
     }
 
+    fn weight(&self) -> u32 {
+        // Its kernel and the process that opens files for that; the measured size of both.
+        40
+    }
+
     fn refuses(&self, launch: &Launch) -> Result<(), CellError> {
         match launch.terminal {
             Some(_) => Err(ContainerError::Cannot {
-                engine: NAME,
+                engine: Gvisor::NAME,
                 what: "have a terminal (use --no-tty)",
             }
             .into()),
@@ -74,10 +102,10 @@ impl Maker for Kind {
     fn make(&self, policy: Policy, stdio: &[OwnedFd; 3]) -> Result<jail::Cell, ContainerError> {
         let uid = self.uid()?;
         let writable = self.writable(uid)?;
-        let folder = self.place()?;
+        let folder = free_folder(&self.view, &[self.runsc.as_path(), self.own.as_path()])?;
         let listen = policy.listen;
         let (zygote, library) = self.runtime.clone().unzip();
-        // What stays behind would have to be waited for: whether it can still print is its kernel's secret.
+        // To make another process takes that kernel longer than to take the memory of one apart.
         let zygote = zygote.map(|zygote| Zygote {
             lingers: false,
             ..zygote
@@ -99,13 +127,8 @@ impl Maker for Kind {
             listen,
         };
         let started = sandbox.start(stdio, library.as_deref());
-        let (cell, mut child) = started.map_err(ContainerError::Prepare)?;
-        let wait = move || drop(child.wait());
-        let waiter = std::thread::Builder::new().name("runsc".to_owned());
-        waiter
-            .stack_size(64 << 10)
-            .spawn(wait)
-            .map_err(ContainerError::Prepare)?;
+        let (cell, child) = started.map_err(ContainerError::Prepare)?;
+        wait_for(child)?;
         Ok(cell)
     }
 
@@ -114,23 +137,28 @@ impl Maker for Kind {
     }
 }
 
-impl Kind {
-    /// A folder of the host that nothing in the sandbox comes from: in the mount namespace of its own, the bundle is mounted there.
-    fn place(&self) -> Result<&'static Path, ContainerError> {
-        let trees = self.view.trees.iter().map(|it| &*it.host);
-        let mounts = self.view.mounts.iter().map(|it| &*it.host);
-        let needed: Vec<&Path> = trees
-            .chain(mounts)
-            .chain([&*self.runsc, &*self.own])
-            .collect();
-        let is_free = |it: &&Path| it.is_dir() && !needed.iter().any(|path| path.starts_with(it));
-        let places = PLACES.iter().map(Path::new).find(is_free);
-        places.ok_or(ContainerError::Cannot {
-            engine: NAME,
-            what: "be made where all of /mnt, /media and /srv are missing or in use",
-        })
-    }
+/// A folder of the host that nothing in a sandbox comes from: in the mount namespace of its own, the bundle is mounted there.
+pub fn free_folder(view: &View, others: &[&Path]) -> Result<&'static Path, ContainerError> {
+    let trees = view.trees.iter().map(|it| &*it.host);
+    let mounts = view.mounts.iter().map(|it| &*it.host);
+    let needed: Vec<&Path> = trees.chain(mounts).chain(others.iter().copied()).collect();
+    let is_free = |it: &&Path| it.is_dir() && !needed.iter().any(|path| path.starts_with(it));
+    let places = PLACES.iter().map(Path::new).find(is_free);
+    places.ok_or(ContainerError::Cannot {
+        engine: Gvisor::NAME,
+        what: "be made where all of /mnt, /media and /srv are missing or in use",
+    })
+}
 
+/// Reaps a process of ours when it has ended.
+pub fn wait_for(mut child: Child) -> Result<(), ContainerError> {
+    let waiter = std::thread::Builder::new().name("reaper".to_owned());
+    let waiter = waiter.stack_size(64 << 10);
+    let started = waiter.spawn(move || drop(child.wait()));
+    started.map(drop).map_err(ContainerError::Prepare)
+}
+
+impl Kind {
     /// A host uid for its files and processes that nobody else has. An ordinary user has none to give.
     fn uid(&self) -> Result<Option<u32>, ContainerError> {
         let uids = &self.found.uids;
@@ -148,7 +176,7 @@ impl Kind {
         match uid {
             // What it makes there would be another user's.
             Some(_) if !writable.is_empty() => Err(ContainerError::Cannot {
-                engine: NAME,
+                engine: Gvisor::NAME,
                 what: "write to folders of the host for a server of root's",
             }),
             _ => Ok(writable),

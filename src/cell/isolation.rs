@@ -16,7 +16,7 @@ pub const OF_ROOT: [&str; 2] = ["private devices", "private quotas"];
 /// What a cell's walls are, as its init reported them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Isolation {
-    /// Who built the walls: `jail`, or a container engine.
+    /// Who built the walls: `jail`, a container engine, `gvisor`, or hotcell `inside gvisor`.
     pub provider: &'static str,
     pub level: Level,
     /// Shared: every result has them.
@@ -77,7 +77,8 @@ impl Isolation {
     pub fn new(missing: &[Missing], landlock: u8, seccomp: bool, around: Around<'_>) -> Self {
         let mut walls = vec![WallReport {
             name: "private root",
-            stands: true,
+            // It has one, by namespaces of a kernel that hotcell itself is a program of.
+            stands: !matches!(around, Around::InGvisor),
             detail: around.root(),
             confines: true,
         }];
@@ -91,6 +92,9 @@ impl Isolation {
                         "only its own processes; some facts about the host are hidden".to_owned()
                     }
                     None => holds.to_owned(),
+                    Some(_) if matches!(around, Around::InGvisor) => {
+                        "gVisor's kernel has no such wall".to_owned()
+                    }
                     Some(_) if around.is_container() => {
                         "the container engine builds no such wall".to_owned()
                     }
@@ -116,7 +120,7 @@ impl Isolation {
             name: "landlock",
             stands: landlock >= LANDLOCK_WHOLE,
             detail: match landlock {
-                0 if matches!(around, Around::Gvisor) => {
+                0 if matches!(around, Around::Gvisor | Around::InGvisor) => {
                     "gVisor's kernel has none; its own mounts stand alone".to_owned()
                 }
                 0 => "this kernel has no landlock; the mounts stand alone. Boot with `lsm=landlock,...`.".to_owned(),
@@ -167,6 +171,8 @@ pub enum Around<'a> {
     Container(&'static str),
     /// gVisor, which is a kernel.
     Gvisor,
+    /// We did, by the namespaces of the gVisor that we are in.
+    InGvisor,
 }
 
 impl Around<'_> {
@@ -179,6 +185,7 @@ impl Around<'_> {
             Self::Jail(_) => "jail",
             Self::Container(engine) => engine,
             Self::Gvisor => "gvisor",
+            Self::InGvisor => "inside gvisor",
         }
     }
 
@@ -191,6 +198,7 @@ impl Around<'_> {
             Self::Gvisor => {
                 "a kernel of its own (gVisor), with a read-only root and no capabilities".to_owned()
             }
+            Self::InGvisor => "hotcell runs inside gVisor, whose kernel lacks some of what sandboxes are made of; gVisor itself keeps programs from the host, and its namespaces keep them from each other".to_owned(),
             Self::Container(engine) => format!(
                 "a container of {engine} with a read-only root, no capabilities and no privileges to gain"
             ),
@@ -201,6 +209,7 @@ impl Around<'_> {
         let (stands, how) = match self {
             Self::Jail(cgroups) => (cgroups.mode() != Mode::None, cgroups.reason().to_owned()),
             Self::Gvisor => (false, "gVisor is started without cgroups.".to_owned()),
+            Self::InGvisor => (false, "gVisor's bound nothing.".to_owned()),
             Self::Container(engine) => match missing.iter().any(|it| it.wall == Wall::Cgroups) {
                 false => (true, format!("made by {engine}")),
                 true => (false, format!("{engine} has no right to make any here.")),

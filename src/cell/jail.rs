@@ -27,7 +27,8 @@ use crate::resident::Servers;
 use ahead::{AheadMaker, AheadPools};
 use borrow::Lenders;
 use prestarted::ZygoteMaker;
-use running::{Guard, JailCell};
+pub use running::Guard;
+use running::JailCell;
 use setup::{AsyncCell, Program};
 pub use source::{ByThreads, Maker, Runtime, Source, Sources};
 use source::{JailSource, OwnHost, library};
@@ -157,7 +158,9 @@ impl JailProvider {
         }
         let size = Size {
             ready: warming.size,
-            own_memory: zygote.fresh.then_some(prestart.weight),
+            own_memory: zygote
+                .fresh
+                .then_some(prestart.weight + self.sources.weight()),
             forget: FORGET,
         };
         let runtime = (zygote.clone(), library.clone());
@@ -192,7 +195,8 @@ impl JailProvider {
             && let Some(started) = waiting.start(&program).await?
         {
             tracing::debug!(from = "imports done", "sandbox started");
-            return Ok(JailCell::new(started, refills, true));
+            let in_use = self.sources.in_use();
+            return Ok(JailCell::new(started, refills, true).holding(in_use));
         }
         let (taken, refill) = pool.and_then(|pool| pool.take()).unzip();
         let from = match &taken {
@@ -232,7 +236,8 @@ impl JailProvider {
         tracing::debug!(from, "sandbox started");
         let refill = refill.map(|it| Box::new(it) as Guard);
         let refills = refills.into_iter().chain(refill).collect();
-        Ok(JailCell::new(started, refills, is_warm))
+        let in_use = self.sources.in_use();
+        Ok(JailCell::new(started, refills, is_warm).holding(in_use))
     }
 
     fn budget(&self) -> Arc<Budget> {
@@ -262,6 +267,10 @@ impl Provider for JailProvider {
             }
         }
         Ok(())
+    }
+
+    fn command(&self, launch: &Launch) -> Result<Option<Vec<String>>, CellError> {
+        self.sources.command(launch)
     }
 
     fn prepares(&self) -> bool {

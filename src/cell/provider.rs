@@ -37,6 +37,12 @@ pub trait Provider: Send + Sync {
         caller: &Caller,
     ) -> Result<(), CellError>;
 
+    /// The command by which this launch's cell is made, where one of an engine's does that. Nothing is started.
+    fn command(&self, launch: &Launch) -> Result<Option<Vec<String>>, CellError> {
+        let _ = launch;
+        Ok(None)
+    }
+
     /// Whether sandboxes wait here, and a new one takes so much less time to make than a runtime takes to start that one may be made to have a
     /// program prepared for a sandbox that waits.
     fn prepares(&self) -> bool {
@@ -144,6 +150,11 @@ pub trait Cell: Send + Sync {
     /// Waits until every process of it is gone, which was [killed](Self::kill) before.
     fn gone(&self) -> Boxed<'_, io::Result<()>> {
         Box::pin(async { Ok(()) })
+    }
+
+    /// Brings what the program has printed by now to its streams, where that does not happen by itself.
+    fn flush(&self) -> Boxed<'_, ()> {
+        Box::pin(std::future::ready(()))
     }
 
     /// Which walls stand around it.

@@ -4,7 +4,9 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use super::{OUR_FAILURE, explain, single_thread, with_causes};
-use crate::doctor::{Group, Kept, Level, Report, State, examine, examine_engines, verify};
+use crate::doctor::{
+    Group, Kept, Level, Report, State, engines_found, examine, examine_engines, verify,
+};
 use crate::hint::Surface;
 use crate::request::IsolationChoice;
 use crate::service::{Service, Settings};
@@ -27,7 +29,7 @@ pub struct Arguments {
     /// Read all that hotcell keeps on the disk (built programs, packages, runtimes), and throw away what is not as it was stored
     #[arg(long)]
     store: bool,
-    /// Also test the container engines of this machine, each with a program in a container
+    /// Also test the container engines and the gVisor of this machine, each with a program in a sandbox
     #[arg(long)]
     engines: bool,
     /// Test this kind of sandbox instead of the one that is used
@@ -69,7 +71,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     let text = if arguments.json {
         serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
     } else {
-        show(&report)
+        show(&report, &engines_found(engine))
     };
     let _ = io::stdout().lock().write_all(text.as_bytes());
     match report.isolation {
@@ -103,7 +105,7 @@ fn stores(all: &[Kept], json: bool) -> ExitCode {
     }
 }
 
-fn show(report: &Report) -> String {
+fn show(report: &Report, engines: &[&str]) -> String {
     let mut lines = Vec::new();
     let mut group = None;
     for check in &report.checks {
@@ -135,6 +137,12 @@ fn show(report: &Report) -> String {
         languages.runnable.len(),
         languages.known
     ));
+    if report.engines.is_empty() && !engines.is_empty() {
+        let names = engines.join(", ");
+        lines.push(format!(
+            "  {names}: here too (`hotcell doctor --engines` tests it)"
+        ));
+    }
     for engine in &report.engines {
         lines.push(format!("  {}: {}", engine.name, engine.words()));
     }

@@ -15,6 +15,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::{
     BAD_INPUT, OUR_FAILURE, explain, is_verbose, notebook, print_error, print_hint, print_json,
     print_note, saved, single_thread, with_causes,
@@ -90,7 +92,7 @@ pub fn main(arguments: Arguments, early: Option<Engine>) -> ExitCode {
         }
     };
     if arguments.plan {
-        print_json(&plan);
+        print_json(&with_command(&service, &plan));
         leave(service);
         return ExitCode::SUCCESS;
     }
@@ -157,7 +159,7 @@ fn prepare(service: &Service, arguments: &Arguments) -> Result<Prepared, Rejecte
         notes,
     } = arguments.request(engine.registry())?;
     if arguments.plan {
-        let mut plan = service.plan(request)?;
+        let mut plan = service.plan(engine.isolated(request, &Caller::local())?)?;
         plan.notes.extend(notes);
         return Ok(Prepared {
             plan,
@@ -183,6 +185,21 @@ fn prepare(service: &Service, arguments: &Arguments) -> Result<Prepared, Rejecte
         has_stdin,
         record,
     })
+}
+
+/// A plan, with the command of the container engine where one makes its sandbox.
+fn with_command(service: &Service, plan: &RunPlan) -> Value {
+    let mut shown = serde_json::to_value(plan).unwrap_or_default();
+    match service.engine().provider_of(plan).command(&plan.launch) {
+        Ok(Some(words)) => shown["container"] = words.into(),
+        Ok(None) => {}
+        Err(error) => {
+            if let Some(notes) = shown["notes"].as_array_mut() {
+                notes.push(error.to_string().into());
+            }
+        }
+    }
+    shown
 }
 
 /// What a program is run with that is not its plan's.

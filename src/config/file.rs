@@ -39,6 +39,8 @@ pub struct WarmTable {
 pub struct ContainerTable {
     pub image: Option<Spanned<String>>,
     pub runtime: Option<Spanned<String>>,
+    pub user: Option<Spanned<String>>,
+    pub machine_idle: Option<Spanned<String>>,
 }
 
 #[derive(Default, Deserialize)]

@@ -1,13 +1,15 @@
 //! Who builds the walls of sandboxes: `isolation` and `[container]`.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
 
 use toml::Spanned;
 
 use super::error::Mistake;
 use super::file::ContainerTable;
 use crate::caller::Caller;
-use crate::request::IsolationChoice;
+use crate::request::{IsolationChoice, parse_duration};
 
 /// Reads the name of one.
 pub(super) fn choice(word: &Spanned<String>) -> Result<IsolationChoice, Mistake> {
@@ -94,12 +96,30 @@ impl Isolations {
 }
 
 /// `[container]`: how containers are started.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContainerSettings {
     /// An image that is used as it is, in place of one with the host's `/usr`.
     pub image: Option<String>,
     /// The OCI runtime that the engine is to use.
     pub runtime: Option<String>,
+    /// Who programs are in every container, by their numbers.
+    pub user: Option<(u32, u32)>,
+    /// After how long a Podman machine that hotcell has started is stopped when nothing runs.
+    pub machine_idle: Duration,
+    /// The folder with programs that hotcell has fetched.
+    pub fetched: Option<PathBuf>,
+}
+
+impl Default for ContainerSettings {
+    fn default() -> Self {
+        Self {
+            image: None,
+            runtime: None,
+            user: None,
+            machine_idle: Duration::from_secs(300),
+            fetched: None,
+        }
+    }
 }
 
 impl ContainerTable {
@@ -111,11 +131,31 @@ impl ContainerTable {
             });
             checked.transpose()
         };
+        let usual = ContainerSettings::default();
+        let user = self.user.map(|word| {
+            let expected = "two numbers were expected as in \"1000:1000\", neither of them 0";
+            container_user(word.get_ref()).ok_or_else(|| Mistake::at(&word, expected))
+        });
+        let idle = self.machine_idle.map(|word| {
+            let time = parse_duration(word.get_ref());
+            time.map_err(|error| Mistake::at(&word, error.to_string()))
+        });
         Ok(ContainerSettings {
             image: word(self.image)?,
             runtime: word(self.runtime)?,
+            user: user.transpose()?,
+            machine_idle: idle.transpose()?.unwrap_or(usual.machine_idle),
+            ..usual
         })
     }
+}
+
+/// A user and a group by their numbers. Nobody is root.
+pub fn container_user(text: &str) -> Option<(u32, u32)> {
+    let text = text.trim();
+    let (uid, gid) = text.split_once(':').unwrap_or((text, text));
+    let user: (u32, u32) = (uid.parse().ok()?, gid.parse().ok()?);
+    (user.0 != 0 && user.1 != 0).then_some(user)
 }
 
 /// Whether it can be an argument of its own, and is no option.

@@ -1,16 +1,17 @@
-//! Which container engines this machine has, and whether a program in a container of each finds what it must.
+//! Which engines this machine has beside our own jail, and whether a program in a sandbox of each finds what it must.
 
 use serde::Serialize;
 
 use super::{State, cells, judge};
-use crate::cell::{EngineKind, in_containers};
+use crate::cell::engines;
+use crate::config::ContainerSettings;
 use crate::engine::Engine;
 
 /// What is known of one engine.
 #[derive(Debug, Serialize)]
 pub struct EngineReport {
     pub name: &'static str,
-    /// Whether a program can be run in a container of it.
+    /// Whether a program can be run in a sandbox of it.
     pub works: bool,
     /// The checks inside that are not in order, and the walls that are missing.
     pub lacking: Vec<&'static str>,
@@ -24,10 +25,10 @@ pub struct EngineReport {
 impl EngineReport {
     pub fn words(&self) -> String {
         match (&self.found, &self.fix) {
-            (Some(found), Some(fix)) => format!("starts no container: {found}. {fix}"),
-            (Some(found), None) => format!("starts no container: {found}"),
+            (Some(found), Some(fix)) => format!("starts no sandbox: {found}. {fix}"),
+            (Some(found), None) => format!("starts no sandbox: {found}"),
             (None, _) => format!(
-                "starts containers (`--isolation {}`), which lack: {}",
+                "starts sandboxes (`--isolation {}`), which lack: {}",
                 self.name,
                 self.lacking.join(", ")
             ),
@@ -35,18 +36,22 @@ impl EngineReport {
     }
 }
 
+/// The names of those that are on the PATH. Nothing is started.
+pub fn found(engine: &Engine) -> Vec<&'static str> {
+    let found = engines(&settings(engine)).into_iter();
+    found.map(|(name, _)| name).collect()
+}
+
+fn settings(engine: &Engine) -> ContainerSettings {
+    let settings = engine.config().map(|config| config.container.clone());
+    settings.unwrap_or_default()
+}
+
 /// Every engine that is on the PATH, one after the other.
 pub async fn examine(engine: &Engine) -> Vec<EngineReport> {
-    let settings = engine.config().map(|config| config.container.clone());
-    let settings = settings.unwrap_or_default();
     let mut reports = Vec::new();
-    for kind in [EngineKind::Podman, EngineKind::Docker] {
-        if !kind.is_there() {
-            continue;
-        }
-        let provider = in_containers(Some(kind), &settings, None);
+    for (name, provider) in engines(&settings(engine)) {
         let found = cells::probe_facts(&provider).await;
-        let name = kind.name();
         reports.push(match found {
             Ok((result, outside)) => {
                 let checks = judge::of_program(&result, &outside).into_iter();

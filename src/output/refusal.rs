@@ -52,6 +52,9 @@ impl RunOutput {
             StartError::Packages(error) => (Status::Failed, error.kind()),
             StartError::SessionPackages => (Status::Rejected, ErrorKind::InvalidRequest),
             StartError::Cell(error) if error.is_lost() => (Status::Lost, ErrorKind::Sandbox),
+            StartError::Cell(CellError::Container(error)) if error.is_missing() => {
+                (Status::Rejected, ErrorKind::MissingRuntime)
+            }
             _ => (Status::Rejected, ErrorKind::Sandbox),
         };
         let message = format!("{error}; nothing was executed");

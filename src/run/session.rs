@@ -192,6 +192,7 @@ impl Session {
                 .until_done(&message, &taking.ceiling, cancelled)
                 .await;
             let duration = started.elapsed();
+            running.watch.flush().await;
             let _ = over.send(true);
             done.map(|done| (done, duration))
         };

@@ -86,6 +86,11 @@ impl<'a> Watch<'a> {
         let _ = self.cell.interrupt();
     }
 
+    /// Waits until what was printed by now is in the streams.
+    pub async fn flush(&self) {
+        self.cell.flush().await;
+    }
+
     /// Has every process of the cell stand still.
     pub fn freeze(&self) {
         // Without it more may come; how long that is waited for is bounded.

@@ -6,6 +6,8 @@ mod engines;
 mod gvisor;
 mod image;
 mod lifetime;
+mod machine;
+mod nested;
 mod suites;
 
 use std::fs;

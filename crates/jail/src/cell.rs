@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::RecvFlags;
 use rustix::process::{Signal, pidfd_send_signal};
 
@@ -20,6 +21,12 @@ use crate::shares;
 use crate::spec::{Exit, Missing, Start, Status, WorkerWalls};
 use crate::supervisor::{Dying, SpawnerHandle};
 use crate::wire;
+
+/// How long our init may take to copy what was printed.
+const FLUSHED: Timespec = Timespec {
+    tv_sec: 2,
+    tv_nsec: 0,
+};
 
 /// What a cell says about itself, in this order.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,6 +64,8 @@ pub struct Cell {
     pub(crate) is_empty: bool,
     /// Whether its processes are another kernel's, and have no numbers here.
     pub(crate) is_guest: bool,
+    /// Where our init is asked to copy what was printed, if it has to.
+    pub(crate) control: Option<OwnedFd>,
     /// Processes that stand still while others run.
     pub(crate) aside: HashSet<i32>,
 }
@@ -227,6 +236,25 @@ impl Cell {
             Some(status) => wire::send(status.as_fd(), &message, &[]),
             None => Err(io::ErrorKind::NotConnected.into()),
         }
+    }
+
+    /// Has our init bring what the program has printed by now to its pipes, where that does not happen by itself. For a thread that may block,
+    /// though not for long: one that has no answer goes on without.
+    pub fn flusher(&self) -> Option<impl FnOnce() -> io::Result<()> + Send + use<>> {
+        let control = self.control.as_ref()?.try_clone().ok()?;
+        Some(move || {
+            let wait = |within: Timespec| {
+                let mut fds = [PollFd::new(&control, PollFlags::IN)];
+                Ok::<bool, io::Error>(poll(&mut fds, Some(&within))? > 0)
+            };
+            // What was answered too late.
+            while wait(Timespec::default())? && rustix::io::read(&control, &mut [0; 1])? > 0 {}
+            rustix::io::write(&control, b".")?;
+            if wait(FLUSHED)? {
+                rustix::io::read(&control, &mut [0; 1])?;
+            }
+            Ok(())
+        })
     }
 
     /// Its pid 1, which is readable once everything in the cell is gone.

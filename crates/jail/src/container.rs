@@ -21,7 +21,7 @@ use rustix::net::{
 };
 use rustix::process::{PidfdFlags, pidfd_open};
 
-pub(crate) use self::inside::{main, main_of_guest, open_kills};
+pub(crate) use self::inside::{live_nested, main, main_of_guest, open_kills};
 use crate::cell::{Cell, Sent};
 use crate::codec::{self, fields};
 use crate::host::is_host_root;
@@ -166,6 +166,7 @@ impl Connected {
             uid,
             is_empty: false,
             is_guest: false,
+            control: None,
             aside: Default::default(),
         })
     }

@@ -18,7 +18,7 @@ use std::os::unix::process::CommandExt;
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-pub(crate) use self::launcher::main;
+pub(crate) use self::launcher::{main, receive};
 use crate::cell::{Cell, Sent};
 use crate::codec::{self, fields};
 use crate::container::ContainerSpec;
@@ -35,8 +35,9 @@ pub const FOLDER: &str = "/run/hotcell";
 /// In that folder: what it is told, and the library of a pre-started runtime.
 pub(crate) const SPEC: &str = "spec";
 pub(crate) const LIBRARY: &str = "library";
-/// The status socket in a sandbox.
+/// The status socket in a sandbox, and the one at which init alone is asked to copy what was printed.
 pub(crate) const STATUS: i32 = 3;
+pub(crate) const CONTROL: i32 = 4;
 /// Parts of the bundle, which its configuration names.
 pub const ROOT: &str = "root";
 pub const SHOWN: &str = "shown";
@@ -76,6 +77,7 @@ impl Sandbox {
         library: Option<&OwnedFd>,
     ) -> io::Result<(Cell, Child)> {
         let (status, theirs) = wire::pair()?;
+        let (control, their_control) = wire::pair()?;
         let file = codec::to_memory_file(self)?;
         let child = Command::new("/proc/self/exe")
             .arg0(NAME)
@@ -89,6 +91,7 @@ impl Sandbox {
         let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
         let mut fds = vec![file.as_fd()];
         fds.extend(stdio.iter().map(AsFd::as_fd));
+        fds.push(their_control.as_fd());
         fds.extend(library.map(AsFd::as_fd));
         wire::send(status.as_fd(), b"sandbox", &fds)?;
         let cell = Cell {
@@ -103,6 +106,7 @@ impl Sandbox {
             uid: self.uid,
             is_empty: false,
             is_guest: true,
+            control: Some(control),
             aside: Default::default(),
         };
         Ok((cell, child))

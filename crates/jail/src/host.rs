@@ -8,6 +8,7 @@ use crate::cgroup::{self, Cgroups, Mode};
 use crate::error::JailError;
 use crate::jail::Jail;
 use crate::lease::CellSlots;
+use crate::nested::is_inside_gvisor;
 use crate::policy::{View, Zygote};
 use crate::slots::{Slots, UidBlock};
 use crate::spec::SpawnerSpec;
@@ -86,7 +87,7 @@ fn lock_early() -> MutexGuard<'static, Option<Launched>> {
 /// Starts a spawner that the first [`Host`] will find. For a process that has one thread and knows nothing yet.
 pub fn launch_early() {
     // Looking for cgroups may move this process, and a spawner has to follow it.
-    if cgroup::stay_where_we_are() {
+    if cgroup::stay_where_we_are() && !is_inside_gvisor() {
         *lock_early() = Launched::fork().ok();
     }
 }

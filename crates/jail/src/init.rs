@@ -227,6 +227,7 @@ fn enter(cell: NewCell<'_>) -> Result<(), Failed> {
         policy: &policy,
         stdio: &fds.stdio,
         status: &fds.status,
+        control: None,
         lifeline: Some(root.lifeline.as_fd()),
         engine,
         writable: writable.map(|mount| mount.path()).collect(),
@@ -247,6 +248,8 @@ pub(crate) enum Outer {
     Container,
     /// Another kernel, around us alone.
     Guest,
+    /// We have, by what the kernel of gVisor has, which the server shares.
+    Nested,
 }
 
 /// A pid 1 at its root, in namespaces of its own.
@@ -254,6 +257,8 @@ pub(crate) struct Inside<'a> {
     pub policy: &'a Policy,
     pub stdio: &'a [OwnedFd; 3],
     pub status: &'a OwnedFd,
+    /// Where init is asked to copy what was printed, if it copies.
+    pub control: Option<&'a OwnedFd>,
     /// What ends when the spawner does.
     pub lifeline: Option<BorrowedFd<'a>>,
     /// Our own binary, if that is the program.
@@ -274,6 +279,7 @@ pub(crate) fn live(inside: Inside<'_>) -> Result<(), Failed> {
         policy,
         stdio,
         status,
+        control,
         lifeline,
         engine,
         writable,
@@ -290,7 +296,7 @@ pub(crate) fn live(inside: Inside<'_>) -> Result<(), Failed> {
             // It has been given to the server already, which may have filled it.
             Outer::Guest => Ok(Vec::new()),
             // Its cgroup is the engine's: we count for ourselves, but for what the kernel has killed.
-            Outer::Container => {
+            Outer::Container | Outer::Nested => {
                 let mut folders = open_folders(None, false, true)?;
                 folders.extend(crate::container::open_kills());
                 Ok(folders)
@@ -327,7 +333,7 @@ pub(crate) fn live(inside: Inside<'_>) -> Result<(), Failed> {
     step("setting limits", || match outer {
         Outer::Cell | Outer::Container => limits::apply(&policy.limits),
         // Its kernel knows some of them.
-        Outer::Guest => {
+        Outer::Guest | Outer::Nested => {
             limits::apply_known(&policy.limits);
             Ok(())
         }
@@ -338,8 +344,9 @@ pub(crate) fn live(inside: Inside<'_>) -> Result<(), Failed> {
         })?;
     }
     let relays = match outer {
-        Outer::Cell | Outer::Container => Vec::new(),
+        Outer::Cell | Outer::Container | Outer::Nested => Vec::new(),
         Outer::Guest => step("making the program's pipes", || {
+            reaper::rehearse()?;
             stdio[1..].iter().map(Relay::make).collect()
         })?,
     };
@@ -358,6 +365,7 @@ pub(crate) fn live(inside: Inside<'_>) -> Result<(), Failed> {
     drop((terminal, ends));
     // The standard streams, the status socket, and what tells of the spawner's end.
     let mut keep = vec![0, 1, 2, status.as_raw_fd()];
+    keep.extend(control.map(|socket| socket.as_raw_fd()));
     keep.extend(lifeline.map(|pipe| pipe.as_raw_fd()));
     keep.extend(engine.map(|file| file.as_raw_fd()));
     keep.extend(relays.iter().flat_map(Relay::numbers));
@@ -366,7 +374,7 @@ pub(crate) fn live(inside: Inside<'_>) -> Result<(), Failed> {
     // From here on nothing may need a capability.
     step("dropping capabilities", || match outer {
         Outer::Cell => caps::drop_all(),
-        Outer::Container | Outer::Guest => caps::are_dropped(),
+        Outer::Container | Outer::Guest | Outer::Nested => caps::are_dropped(),
     })?;
     step("forbidding new privileges", || {
         Ok(rustix::thread::set_no_new_privs(true)?)
@@ -401,8 +409,10 @@ pub(crate) fn live(inside: Inside<'_>) -> Result<(), Failed> {
             })?;
             let mut reaper = Reaper {
                 program: pid,
+                is_relayed: !relays.is_empty(),
                 relays,
                 status: status.as_fd(),
+                control: control.map(AsFd::as_fd),
                 spawner: lifeline,
                 signals: signals.as_fd(),
                 has_cgroups: filters.has_cgroups,

@@ -152,6 +152,7 @@ impl Jail {
             uid,
             is_empty: false,
             is_guest: false,
+            control: None,
             aside: HashSet::new(),
         })
     }

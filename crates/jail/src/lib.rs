@@ -22,6 +22,7 @@ pub mod init;
 mod jail;
 mod lease;
 mod loan;
+pub mod nested;
 mod origin;
 pub mod output;
 mod policy;
@@ -59,6 +60,7 @@ pub fn hook() {
         name if name == container::PROGRAM.as_bytes() => container::main(),
         name if name == gvisor::PROGRAM.as_bytes() => container::main_of_guest(),
         name if name == gvisor::NAME.as_bytes() => gvisor::main(),
+        name if name == nested::NAME.as_bytes() => nested::main(),
         _ => {}
     }
 }

@@ -105,6 +105,7 @@ impl Cell {
             uid: loan.uid,
             is_empty: false,
             is_guest: false,
+            control: None,
             aside: Default::default(),
         };
         Ok((cell, cgroups))

@@ -132,10 +132,13 @@ impl Gil {
         self.run_program(path);
         let done = run("sys.modules['__main__'] = main");
         self.release(names);
-        // And what a clone does first.
+        done
+    }
+
+    /// Does what a clone does first.
+    pub fn rehearse_fork(&self) {
         self.before_fork();
         self.after_fork();
-        done
     }
 
     /// Reads the definition of `leave`, and compiles the call of it.

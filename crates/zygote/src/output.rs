@@ -141,6 +141,8 @@ pub fn gather() -> io::Result<()> {
         // The page is there when the program prints.
         shared.store(Field::Written, 0);
     }
+    // The first time takes some calls.
+    LAST.store(now(), Ordering::Relaxed);
     static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
     if !IS_REGISTERED.swap(true, Ordering::Relaxed) {
         // SAFETY: two functions that any process may call.

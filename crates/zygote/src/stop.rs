@@ -121,7 +121,7 @@ pub fn stop(task: Task, path: &CStr, call: StopAt) {
     }
     match role {
         Role::Spawner(spawner) => make_cells(*spawner, gil.as_ref(), &zygote, path),
-        Role::Cell(cell) => wait_in_cell(cell, gil.as_ref(), &zygote),
+        Role::Cell(cell) => wait_in_cell(cell, gil.as_ref(), &zygote, path),
         Role::Program(_) if output::gather().is_err() => sys::exit_now(1),
         Role::Program(_) => {}
     }
@@ -139,11 +139,13 @@ pub fn stop(task: Task, path: &CStr, call: StopAt) {
 }
 
 /// Prepares for a program in a sandbox, and waits for it.
-fn wait_in_cell(cell: PrestartedCell, gil: Option<&Gil>, zygote: &Zygote) {
+fn wait_in_cell(cell: PrestartedCell, gil: Option<&Gil>, zygote: &Zygote, path: &CStr) {
     // A program needs nothing of this: it only saves time.
     match (gil, V8::find()) {
         (Some(gil), _) => {
-            let _ = prepare(gil, zygote).and_then(|()| gil.run(&zygote.fork));
+            let _ = prepare(gil, zygote)
+                .and_then(|()| gil.run(&zygote.fork))
+                .and_then(|()| gil.run_empty_program(path));
             if zygote.gathers && output::gather().is_err() {
                 sys::exit_now(1);
             }
@@ -214,6 +216,7 @@ fn warm(
     let single = unsafe { pages::fault_singly(&files) };
     gil.run(&zygote.fork)?;
     gil.run_empty_program(path)?;
+    gil.rehearse_fork();
     drop(single);
     let files = pages::unchanged(&spawner.own_smaps()?);
     // SAFETY: the kernel just told us our own mappings, and we have one thread.

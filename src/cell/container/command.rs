@@ -1,4 +1,4 @@
-//! The command of a container engine: what every container is started with.
+//! The command of a container engine.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -8,12 +8,10 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
 
-use jail::container::{FOLDER, PROGRAM, hidden_in_proc};
-use jail::{Access, Limits, View};
-use rustix::process::{Resource, getgid, getrlimit, getuid};
+use jail::{Limits, View};
 
-use super::error::ContainerError;
-use super::{image, leftovers};
+use super::error::{ContainerError, is_about_image};
+use super::image::Skeleton;
 use crate::config::ContainerSettings;
 
 /// Which engine.
@@ -49,15 +47,15 @@ pub struct ContainerEngine {
     pub kind: EngineKind,
     program: PathBuf,
     /// This binary, as containers are shown it.
-    own: PathBuf,
-    image: Option<String>,
-    runtime: Option<String>,
+    pub(super) own: PathBuf,
+    pub(super) image: Option<String>,
+    pub(super) runtime: Option<String>,
+    /// Who programs are in every container, if the owner has said so.
+    pub(super) user: Option<(u32, u32)>,
 }
 
 /// Bytes of what an engine says that are kept.
 const LONGEST: usize = 600;
-/// Threads of an OCI runtime that count before it is our init.
-const FEWEST_TASKS: u64 = 32;
 
 impl ContainerEngine {
     pub fn find(kind: EngineKind, settings: &ContainerSettings) -> Result<Self, ContainerError> {
@@ -70,6 +68,7 @@ impl ContainerEngine {
             program,
             own,
             image: settings.image.clone(),
+            user: settings.user,
             runtime: runtime.or_else(|| usual_runtime(kind)),
         })
     }
@@ -79,24 +78,40 @@ impl ContainerEngine {
         self.kind == EngineKind::Podman
     }
 
+    /// What containers with this view are started from: an image that is named, or one of ours.
+    fn start_from(&self, view: &View) -> Result<(String, Option<Skeleton>), ContainerError> {
+        if let Some(image) = &self.image {
+            return Ok((image.clone(), None));
+        }
+        let skeleton = Skeleton::new(&view.links).map_err(ContainerError::Prepare)?;
+        Ok((skeleton.name(), Some(skeleton)))
+    }
+
+    /// The command that starts a container, for reading.
+    pub fn shown(
+        &self,
+        view: &View,
+        limits: &Limits,
+        user: Option<&str>,
+    ) -> Result<Vec<String>, ContainerError> {
+        let (image, _) = self.start_from(view)?;
+        let words = self.arguments(view, limits, user, Path::new("SOCKET"), &image)?;
+        let program = self.program.as_os_str();
+        let words = words.iter().map(OsString::as_os_str);
+        let words = std::iter::once(program).chain(words);
+        Ok(words.map(|it| it.to_string_lossy().into_owned()).collect())
+    }
+
     /// Starts a container, and returns when it runs. An image that is ours and missing is made.
     pub fn run(
         &self,
         view: &View,
         limits: &Limits,
-        uid: Option<u32>,
+        user: Option<&str>,
         folder: &Path,
     ) -> Result<(), ContainerError> {
-        let own_image = match &self.image {
-            Some(_) => None,
-            None => Some(image::Skeleton::new(&view.links).map_err(ContainerError::Prepare)?),
-        };
-        let image = match (&self.image, &own_image) {
-            (Some(image), _) => image.clone(),
-            (None, Some(skeleton)) => skeleton.name(),
-            (None, None) => return Err(ContainerError::Prepare(io::ErrorKind::NotFound.into())),
-        };
-        let arguments = self.arguments(view, limits, uid, folder, &image)?;
+        let (image, own_image) = self.start_from(view)?;
+        let arguments = self.arguments(view, limits, user, folder, &image)?;
         // Podman's monitor of a container leaves a file where it was started from if that runs out of memory; this folder is gone by then.
         let at = folder.parent().unwrap_or(folder);
         let start = || self.call(&arguments, at, None::<fn(ChildStdin)>);
@@ -104,9 +119,8 @@ impl ContainerEngine {
             Ok(_) => return Ok(()),
             Err(said) => said,
         };
-        let is_missing = is_about_image(&refused);
-        if let Some(skeleton) = own_image.filter(|_| is_missing) {
-            self.import(&skeleton.name(), |mut pipe| pipe.write_all(&skeleton.tar))?;
+        if let Some(skeleton) = own_image.filter(|_| is_about_image(&refused)) {
+            self.import(&image, |mut pipe| pipe.write_all(&skeleton.tar))?;
             return start().map(drop).map_err(|said| self.refused(said));
         }
         Err(self.refused(refused))
@@ -133,140 +147,26 @@ impl ContainerEngine {
         })
     }
 
+    /// Gives an image another name, and pulls it before if it is not here.
+    pub fn take_image(&self, from: &str, name: &str) -> Result<(), ContainerError> {
+        let ask = |words: &[&str]| {
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            self.ask(&words).map(drop)
+        };
+        let found = ask(&["image", "inspect", from]).or_else(|_| ask(&["pull", from]));
+        let named = found.and_then(|()| ask(&["tag", from, name]));
+        named.map_err(|said| ContainerError::Image {
+            engine: self.kind.name(),
+            image: name.to_owned(),
+            said,
+        })
+    }
+
     fn refused(&self, said: String) -> ContainerError {
         ContainerError::Refused {
             engine: self.kind.name(),
             said,
         }
-    }
-
-    /// SECURITY: every container is started with these. Our init looks from inside whether they hold.
-    fn arguments(
-        &self,
-        view: &View,
-        limits: &Limits,
-        uid: Option<u32>,
-        folder: &Path,
-        image: &str,
-    ) -> Result<Vec<OsString>, ContainerError> {
-        let mut words: Vec<OsString> = [
-            "run",
-            "--detach",
-            "--rm",
-            "--pull=never",
-            "--log-driver=none",
-            "--network=none",
-            "--ipc=private",
-            "--cgroupns=private",
-            "--hostname=sandbox",
-            "--workdir=/workspace",
-            "--read-only",
-            "--cap-drop=ALL",
-            "--security-opt=no-new-privileges",
-        ]
-        .map(OsString::from)
-        .into();
-        let mut word = |text: String| words.push(text.into());
-        if self.kind == EngineKind::Podman {
-            word("--read-only-tmpfs=false".to_owned());
-            word("--http-proxy=false".to_owned());
-            // Docker knows no such option, and masks what it does.
-            let hidden = hidden_in_proc();
-            let hidden: Vec<_> = hidden.iter().map(|it| it.to_string_lossy()).collect();
-            word(format!("--security-opt=mask={}", hidden.join(":")));
-        }
-        if let Some(runtime) = &self.runtime {
-            word(format!("--runtime={runtime}"));
-        }
-        word(format!("--label={}", leftovers::label()));
-        match (uid, self.kind) {
-            (Some(uid), _) => word(format!("--user={uid}:{uid}")),
-            // Nobody inside, and the owner of our files outside.
-            (None, EngineKind::Podman) => {
-                word("--userns=keep-id:uid=65534,gid=65534".to_owned());
-                word("--user=65534:65534".to_owned());
-            }
-            (None, EngineKind::Docker) => {
-                word(format!(
-                    "--user={}:{}",
-                    getuid().as_raw(),
-                    getgid().as_raw()
-                ));
-            }
-        }
-        word(format!("--memory={}", limits.memory));
-        word(format!("--memory-swap={}", limits.memory));
-        let tasks = u64::from(limits.tasks).saturating_add(1).max(FEWEST_TASKS);
-        word(format!("--pids-limit={tasks}"));
-        word(format!("--cpus={:.2}", limits.cpus));
-        word(format!("--shm-size={}", limits.shm));
-        for (name, resource) in [("nofile", Resource::Nofile), ("nproc", Resource::Nproc)] {
-            let wanted = match resource {
-                Resource::Nofile => limits.open_files,
-                _ => u64::from(limits.tasks) + FEWEST_TASKS,
-            };
-            // Higher than our own is not ours to give.
-            let most = getrlimit(resource).maximum.unwrap_or(u64::MAX);
-            let limit = wanted.min(most);
-            word(format!("--ulimit={name}={limit}:{limit}"));
-        }
-        let memory = "rw,exec,nosuid,nodev";
-        let inodes = match self.kind {
-            EngineKind::Docker => format!(",nr_inodes={}", limits.workspace_inodes),
-            // It does not know this option.
-            EngineKind::Podman => String::new(),
-        };
-        word(format!(
-            "--tmpfs=/workspace:{memory},mode=0777,size={}{inodes}",
-            limits.workspace
-        ));
-        word(format!(
-            "--tmpfs=/tmp:{memory},mode=1777,size={}",
-            limits.tmp
-        ));
-        if self.image.is_none() {
-            for path in image::host_folders() {
-                words.push(self.volume(&path, &path, Access::ReadOnly)?);
-            }
-        }
-        words.push(self.volume(&self.own, Path::new(PROGRAM), Access::ReadOnly)?);
-        words.push(self.volume(folder, Path::new(FOLDER), Access::ReadOnly)?);
-        for tree in &view.trees {
-            words.push(self.volume(&tree.host, &tree.cell, Access::ReadOnly)?);
-        }
-        for mount in &view.mounts {
-            words.push(self.volume(&mount.host, &mount.cell, mount.access)?);
-        }
-        words.extend([image, PROGRAM].map(OsString::from));
-        Ok(words)
-    }
-
-    fn volume(
-        &self,
-        host: &Path,
-        inside: &Path,
-        access: Access,
-    ) -> Result<OsString, ContainerError> {
-        // Engines take what is mounted as one word with parts.
-        let is_odd = |path: &Path| {
-            let bytes = path.as_os_str().as_encoded_bytes();
-            bytes.iter().any(|it| b":,\"\n".contains(it))
-        };
-        if is_odd(host) || is_odd(inside) {
-            return Err(ContainerError::Cannot {
-                engine: self.kind.name(),
-                what: "be shown a folder with `:`, `,` or a quotation mark in its name",
-            });
-        }
-        let mut word = OsString::from("--mount=type=bind,source=");
-        word.push(host);
-        word.push(",destination=");
-        word.push(inside);
-        if access == Access::ReadOnly {
-            // SECURITY: the engine makes the first mount read-only, and not those below it; so these are left out.
-            word.push(",readonly,bind-nonrecursive=true");
-        }
-        Ok(word)
     }
 
     /// What the engine printed; or what it complained about.
@@ -306,30 +206,23 @@ impl ContainerEngine {
     }
 }
 
-/// The last of what an engine complained about, in one line.
+/// What an engine complained about, in one line: from the first line that says so on, or the last.
 fn complaint(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let lines: Vec<&str> = text
         .lines()
         .map(str::trim)
-        .filter(|it| !it.is_empty())
+        .filter(|it| !it.is_empty() && !it.starts_with("See '"))
         .collect();
-    let errors = lines
-        .iter()
-        .find(|line| line.contains("rror") || line.starts_with("docker: "));
-    let line = errors
-        .or(lines.last())
-        .copied()
-        .unwrap_or("it says nothing");
-    let clean = line.chars().filter(|it| !it.is_control());
+    let is_error = |line: &&str| line.contains("rror") || line.starts_with("docker: ");
+    let begin = lines.iter().position(is_error);
+    let begin = begin.unwrap_or(lines.len().saturating_sub(1));
+    let said = match lines.get(begin..) {
+        None | Some([]) => "it says nothing".to_owned(),
+        Some(said) => said.join(" "),
+    };
+    let clean = said.chars().filter(|it| !it.is_control());
     clean.take(LONGEST).collect()
-}
-
-fn is_about_image(said: &str) -> bool {
-    let said = said.to_lowercase();
-    ["image not known", "no such image", "unable to find image"]
-        .iter()
-        .any(|it| said.contains(it))
 }
 
 /// Podman's usual runtime wants cgroups of one kind; where there are two, another does.

@@ -7,6 +7,12 @@ pub enum ContainerError {
     #[error("`{engine}` was not found on the PATH")]
     NotFound { engine: &'static str },
 
+    #[error("failed to initialize Podman machine: {said}")]
+    MachineInit { said: String },
+
+    #[error("failed to start Podman machine: {said}")]
+    MachineStart { said: String },
+
     #[error("no container engine was found: neither `podman` nor `docker` is on the PATH")]
     NoEngine,
 
@@ -34,19 +40,30 @@ pub enum ContainerError {
 }
 
 impl ContainerError {
+    /// Whether something has to be installed first.
+    pub fn is_missing(&self) -> bool {
+        match self {
+            Self::NotFound { .. } | Self::NoEngine => true,
+            Self::Refused { said, .. } => is_about_image(said),
+            _ => false,
+        }
+    }
+
     /// What the caller can do about it, in one imperative sentence.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::NotFound { engine: "runsc" } => {
-                "Put gVisor's `runsc` on the PATH, or leave out `isolation`.".to_owned()
+                "Fetch gVisor (`hotcell languages add gvisor`), put its `runsc` on the PATH, or leave out `isolation`.".to_owned()
             }
             Self::NotFound { engine } => format!(
                 "Install it (`apt-get install {}`), or leave out `isolation`: hotcell's own sandbox needs no engine.",
                 if *engine == "docker" { "docker.io" } else { engine }
             ),
             Self::NoEngine => "Install one (`apt-get install podman`), or leave out `isolation`: hotcell's own sandbox needs no engine.".to_owned(),
+            Self::MachineInit { .. } => "Make one by hand (`podman machine init`), or leave out `isolation`: hotcell's own sandbox needs no engine.".to_owned(),
+            Self::MachineStart { .. } => "Start it by hand (`podman machine start`), or leave out `isolation`: hotcell's own sandbox needs no engine.".to_owned(),
             Self::Refused { engine, said } | Self::Image { engine, said, .. } => {
-                return by_message(engine, said);
+                by_message(engine, said)
             }
             Self::Silent { engine } => format!(
                 "Try again if the machine is busy; else look at `{engine} events`, and whether `{engine} run` works by hand."
@@ -59,8 +76,31 @@ impl ContainerError {
     }
 }
 
+/// Whether an engine complains that an image is not there.
+pub fn is_about_image(said: &str) -> bool {
+    let said = said.to_lowercase();
+    let words = ["image not known", "no such image", "unable to find image"];
+    words.iter().any(|it| said.contains(it))
+}
+
+/// The folder of the host that an engine in a virtual machine does not see.
+fn unshared(said: &str) -> Option<&str> {
+    let between = |from: &str, to: &str| {
+        let (_, rest) = said.split_once(from)?;
+        Some(rest.split_once(to)?.0.trim())
+    };
+    // Docker Desktop's words, and Podman's.
+    let path = between("The path ", " is not shared").or_else(|| between("statfs ", ": "));
+    path.filter(|path| path.starts_with('/'))
+}
+
 /// What mends the things that engines complain about most.
-fn by_message(engine: &str, said: &str) -> Option<String> {
+fn by_message(engine: &str, said: &str) -> String {
+    if let Some(folder) = unshared(said) {
+        return format!(
+            "Share {folder} with the machine that the engine is in (Docker Desktop: Settings, Resources, File sharing; Podman: `podman machine init --volume {folder}`), or leave out `isolation`: hotcell's own sandbox needs no sharing."
+        );
+    }
     let known = [
         (
             "daemon",
@@ -89,8 +129,28 @@ fn by_message(engine: &str, said: &str) -> Option<String> {
     ];
     let said = said.to_lowercase();
     let found = known.iter().find(|(word, _)| said.contains(word));
-    Some(match found {
+    match found {
         Some((_, mends)) => (*mends).to_owned(),
         None => format!("Try `{engine} run` by hand: it has to work before hotcell can use it."),
-    })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_an_engine_in_a_machine_does_not_see_is_named() {
+        for said in [
+            "docker: Error response from daemon: Mounts denied: The path /home/a b/c is not shared from the host and is not known to Docker.",
+            "Error: statfs /home/a b/c: no such file or directory",
+        ] {
+            let hint = by_message("docker", said);
+            assert!(
+                hint.starts_with("Share /home/a b/c with the machine"),
+                "{hint}"
+            );
+        }
+        assert!(!by_message("podman", "statfs: no").contains("Share"));
+    }
 }

@@ -43,6 +43,7 @@ pub struct JailCell {
     empty: Mutex<Empty>,
     /// Dropped last: pools are filled when the run needs the processors no more.
     refills: Vec<Guard>,
+    _in_use: Option<Guard>,
 }
 
 #[derive(Default)]
@@ -65,6 +66,15 @@ impl JailCell {
             refills,
             was_waiting,
             empty: Mutex::default(),
+            _in_use: None,
+        }
+    }
+
+    /// The same with something that is dropped when the program has ended.
+    pub fn holding(self, in_use: Option<Guard>) -> Self {
+        Self {
+            _in_use: in_use,
+            ..self
         }
     }
 
@@ -278,6 +288,16 @@ impl Cell for JailCell {
             match tokio::task::spawn_blocking(wait).await?? {
                 0 => Err(io::ErrorKind::TimedOut.into()),
                 _ => Ok(()),
+            }
+        })
+    }
+
+    fn flush(&self) -> Boxed<'_, ()> {
+        let flusher = self.cell.inner.flusher();
+        Box::pin(async move {
+            if let Some(flusher) = flusher {
+                // Without it, what comes late is the next call's.
+                let _ = tokio::task::spawn_blocking(flusher).await;
             }
         })
     }

@@ -10,6 +10,7 @@ use jail::{Host, Jail, JailError, Missing, Policy, View, Zygote};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use super::lock;
+use super::running::Guard;
 use crate::cell::isolation::{Around, Isolation};
 use crate::cell::{Boxed, CellError, ContainerError, Launch};
 
@@ -92,6 +93,22 @@ pub trait Sources: Send + Sync {
 
     /// Whether a pre-started cell can be a copy of another, or each has to start its runtime for itself.
     fn copies(&self) -> bool;
+
+    /// MiB that one takes up beside what runs in it, if that is worth counting.
+    fn weight(&self) -> u32 {
+        0
+    }
+
+    /// The command that makes a cell for a launch, where a program of the host's does. For reading; nothing is started.
+    fn command(&self, launch: &Launch) -> Result<Option<Vec<String>>, CellError> {
+        let _ = launch;
+        Ok(None)
+    }
+
+    /// What a program holds for as long as it runs.
+    fn in_use(&self) -> Option<Guard> {
+        None
+    }
 
     /// Refuses a launch that asks for something that no cell of these has.
     fn refuses(&self, launch: &Launch) -> Result<(), CellError> {

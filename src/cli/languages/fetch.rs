@@ -11,7 +11,7 @@ use crate::runtimes::{self, Bar, FetchError, Order, RuntimesFolder, Wanted};
 
 #[derive(clap::Subcommand)]
 pub enum Change {
-    /// Download runtimes for languages into your data folder
+    /// Download runtimes for languages, or `gvisor`, into your data folder
     Add(Add),
     /// Remove a runtime that was downloaded
     Remove {
@@ -41,6 +41,12 @@ pub fn main(change: &Change, engine: &Engine) -> ExitCode {
         Change::Add(add) => add.languages.as_slice(),
         Change::Remove { language } => std::slice::from_ref(language),
     };
+    if let Change::Add(Add { languages, .. }) = change
+        && let [tool] = languages.as_slice()
+        && TOOLS.contains(&tool.as_str())
+    {
+        return add_tool(tool, engine);
+    }
     // Nothing is begun if one of them is misspelled.
     let mut definitions = Vec::new();
     for name in names {
@@ -73,6 +79,40 @@ pub fn main(change: &Change, engine: &Engine) -> ExitCode {
         }
     }
     code
+}
+
+/// Recipes that run no language, and that users ask for.
+const TOOLS: [&str; 1] = ["gvisor"];
+
+fn add_tool(name: &str, engine: &Engine) -> ExitCode {
+    let around = engine.surroundings();
+    let data = around.data.as_deref().ok_or(FetchError::NoFolder);
+    let mut bar = Bar::new();
+    let added = data.and_then(|data| {
+        let place = RuntimesFolder::in_data(data);
+        runtimes::add_recipe(name, &place, around.config.as_deref(), &mut |event| {
+            bar.tell(event)
+        })
+    });
+    match added {
+        Ok(added) => {
+            let was = if added.already {
+                "was here already"
+            } else {
+                "is here"
+            };
+            let _ = writeln!(
+                std::io::stdout(),
+                "`{name}` {} {was}: `--isolation {name}` uses it.",
+                added.version
+            );
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            print_error(&with_causes(&error), error.hint().as_deref());
+            OUR_FAILURE.into()
+        }
+    }
 }
 
 /// Says where else the language may come from, as a run that is refused does.

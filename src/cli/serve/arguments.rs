@@ -10,8 +10,7 @@ use crate::config::Config;
 use crate::engine::Trust;
 use crate::language::Tiers;
 use crate::request::{
-    IsolationChoice, Network, RequestError, parse_count, parse_duration, parse_size,
-    parse_workspace,
+    Network, RequestError, parse_count, parse_duration, parse_size, parse_workspace,
 };
 use crate::service::Settings;
 
@@ -126,7 +125,7 @@ impl Arguments {
             isolation: self
                 .requirement
                 .isolation()
-                .or(self.container().map(|it| it.0)),
+                .or_else(|| self.compat.iter().find_map(|it| it.container())),
             trust: self.trust(),
             packages: self.compat.iter().find_map(|it| it.packages()),
             tiers,
@@ -167,16 +166,12 @@ impl Arguments {
         if self.discover {
             config.discover = Some(true);
         }
-        if let Some((_, Some(image))) = self.container() {
-            config.container.image = Some(image);
+        for compat in &self.compat {
+            compat.configure(&mut config.container);
         }
         config.replaces_bridge = self.compat.contains(&Compat::CodeExecutionMode);
         let workspace = self.workspace.as_deref().map(parse_workspace);
         config.for_server(self.limits.read()?, workspace.transpose()?)
-    }
-
-    fn container(&self) -> Option<(IsolationChoice, Option<String>)> {
-        self.compat.iter().find_map(|it| it.container())
     }
 
     fn trust(&self) -> Trust {

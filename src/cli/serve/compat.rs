@@ -8,11 +8,11 @@ use clap::ValueEnum;
 
 use super::Arguments;
 use crate::cli::print_note;
-use crate::config::is_image_name;
+use crate::config::{ContainerSettings, container_user, is_image_name};
 use crate::mcp::{
     CODE_RUNNER_PORT, CodeExecutionModeSettings, CodeRunnerMcpSettings, Identity, container_engine,
 };
-use crate::request::{IsolationChoice, RequestError};
+use crate::request::{IsolationChoice, RequestError, parse_duration};
 
 /// A server that ours can replace without a change to its clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
@@ -64,16 +64,29 @@ impl Compat {
         }
     }
 
-    /// The container engine that server was configured to use, and its image.
-    pub fn container(self) -> Option<(IsolationChoice, Option<String>)> {
+    /// The container engine that server was configured to use.
+    pub fn container(self) -> Option<IsolationChoice> {
         match self {
             Self::CodeRunner | Self::CodeRunnerMcp => None,
-            Self::CodeExecutionMode => {
-                let variable = |name| std::env::var(name).ok();
-                let engine = container_engine(&variable("MCP_BRIDGE_RUNTIME")?)?;
-                let image = variable("MCP_BRIDGE_IMAGE").filter(|it| is_image_name(it));
-                Some((engine, image))
-            }
+            Self::CodeExecutionMode => container_engine(&std::env::var("MCP_BRIDGE_RUNTIME").ok()?),
+        }
+    }
+
+    /// What that server was told of its containers. What cannot be read is as if it were not set.
+    pub fn configure(self, containers: &mut ContainerSettings) {
+        let variable = |name| std::env::var(name).ok();
+        if self.container().is_none() {
+            return;
+        }
+        if let Some(image) = variable("MCP_BRIDGE_IMAGE").filter(|it| is_image_name(it)) {
+            containers.image = Some(image);
+        }
+        if let Some(user) = variable("MCP_BRIDGE_CONTAINER_USER") {
+            containers.user = container_user(&user).or(containers.user);
+        }
+        let idle = variable("MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT");
+        if let Some(Ok(idle)) = idle.map(|it| parse_duration(&it)) {
+            containers.machine_idle = idle;
         }
     }
 }

@@ -132,6 +132,20 @@ pub const SETTINGS: &[Setting] = &[
         "the OCI runtime of the engine",
     ),
     setting(
+        "container.user",
+        Kind::Text,
+        "one that nobody else has",
+        "\"65534:65534\"",
+        "the user and group of programs, by their numbers; not root",
+    ),
+    setting(
+        "container.machine_idle",
+        Kind::Text,
+        "\"5m\"",
+        "\"1m\"",
+        "after how long without a program a Podman machine is stopped that hotcell has started",
+    ),
+    setting(
         "network.allow",
         Kind::Words,
         "\"all\"",

@@ -37,7 +37,7 @@ impl Payload {
             _ => {
                 let error = output.error.as_ref();
                 let error =
-                    error.map_or_else(|| output.status.to_string(), |it| it.message.clone());
+                    error.map_or_else(|| output.status.to_string(), |it| of_engine(&it.message));
                 ("error", error, "Unexpected failure".to_owned())
             }
         };
@@ -165,6 +165,34 @@ impl Payload {
         }
         text + "```"
     }
+}
+
+const NO_ENGINE: &str = "No container runtime found. Install podman or rootless docker and set MCP_BRIDGE_RUNTIME if multiple runtimes are available.";
+/// What that server says of container engines, before what we do.
+const ENGINES: [(&str, &str); 6] = [
+    ("no container engine was found", NO_ENGINE),
+    ("`podman` was not found", NO_ENGINE),
+    ("`docker` was not found", NO_ENGINE),
+    (
+        "failed to initialize Podman machine",
+        "Failed to initialize Podman machine",
+    ),
+    (
+        "failed to start Podman machine",
+        "Failed to start Podman machine",
+    ),
+    (
+        "could not start a container: ",
+        "Container runtime is unavailable",
+    ),
+];
+
+fn of_engine(message: &str) -> String {
+    let theirs = ENGINES.iter().find(|(ours, _)| message.contains(ours));
+    theirs.map_or_else(
+        || message.to_owned(),
+        |(_, theirs)| format!("{theirs} ({message})"),
+    )
 }
 
 /// A value: a text stands in quotes if it could be read as anything else.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use crate::config::container_user;
 use crate::request::{IsolationChoice, parse_count, parse_cpus, parse_duration, parse_size};
 
 /// What the server's owner has set.
@@ -41,10 +42,10 @@ const KNOWN: [&str; 9] = [
     "MCP_BRIDGE_TIMEOUT",
 ];
 /// Variables that only an engine needs.
-const CONTAINERS: [&str; 2] = ["MCP_BRIDGE_IMAGE", "MCP_BRIDGE_RUNTIME"];
-/// What hotcell's containers have no use for: each has a user of its own, and none waits in a machine.
-const USELESS: [&str; 2] = [
+const CONTAINERS: [&str; 4] = [
     "MCP_BRIDGE_CONTAINER_USER",
+    "MCP_BRIDGE_IMAGE",
+    "MCP_BRIDGE_RUNTIME",
     "MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT",
 ];
 
@@ -64,15 +65,16 @@ impl Settings {
             name if CONTAINERS.contains(&name) => Some(format!(
                 "{name} has no effect: MCP_BRIDGE_RUNTIME names neither podman nor docker"
             )),
-            name if USELESS.contains(&name) => Some(format!(
-                "{name} has no effect: every program has a user of its own, and nothing waits in a machine"
-            )),
             name => Some(format!(
                 "{} is not known and has no effect",
                 name.escape_debug()
             )),
         };
         let mut notes: Vec<String> = set.filter_map(note).collect();
+        let user = variable("MCP_BRIDGE_CONTAINER_USER");
+        if user.is_some_and(|it| engine.is_some() && container_user(&it).is_none()) {
+            notes.push("MCP_BRIDGE_CONTAINER_USER: two numbers were expected as in `1000:1000`, neither of them 0".to_owned());
+        }
         for name in ["MCP_BRIDGE_STATE_DIR", "MCP_SERVERS_CONFIG"] {
             let path = variable(name);
             if path.is_some_and(|it| !it.starts_with('/') && !it.starts_with("~/")) {

@@ -46,13 +46,30 @@ fn an_image_is_made_of_a_folder_and_its_programs_are_run() {
     };
     let built = build(&["--root", root.to_str().unwrap(), &name]);
     assert_eq!(built.out(), format!("{name}\n"), "{}", built.err());
-    let config = format!("isolation = \"podman\"\n[container]\nimage = \"{name}\"\n");
-    hotcell.write("home/.config/hotcell/config.toml", config);
-    let answer = hotcell.run(&["-l", "bash", "-c", "read x < /usr/marker; echo \"$x\""]);
-    assert_eq!(answer.out(), "of the image\n", "{}", answer.err());
+    // One that is here is taken as it is, and one that is not is pulled, where anybody has it.
+    let other = format!("{name}-taken");
+    let taken = build(&["--from", &name, &other]);
+    assert_eq!(taken.out(), format!("{other}\n"), "{}", taken.err());
+    let refused = build(&["--from", "localhost:1/no-such-image:1", "localhost/x:1"]);
+    assert!(
+        refused.err().contains("could not make the image"),
+        "{}",
+        refused.err()
+    );
+    for name in [&name, &other] {
+        let config = format!("isolation = \"podman\"\n[container]\nimage = \"{name}\"\n");
+        hotcell.write("home/.config/hotcell/config.toml", config);
+        let answer = hotcell.run(&["-l", "bash", "-c", "read x < /usr/marker; echo \"$x\""]);
+        assert_eq!(answer.out(), "of the image\n", "{}", answer.err());
+    }
     // Its container may be on its way out.
-    let remove = || Command::new("podman").args(["rmi", &name]).output();
-    assert!(eventually(PATIENCE, || remove().unwrap().status.success()));
+    let remove = |name: &String| Command::new("podman").args(["rmi", name]).output();
+    for name in [&other, &name] {
+        assert!(eventually(PATIENCE, || remove(name)
+            .unwrap()
+            .status
+            .success()));
+    }
     for wrong in [&["--root", "/proc", "x"][..], &["--privileged"], &["a b"]] {
         let refused = build(wrong);
         assert_ne!(refused.code, Some(0), "{}", refused.err());

@@ -121,3 +121,23 @@ fn deno_is_added_by_an_ordinary_user_where_there_is_nothing() {
     let removed = told(&hotcell, "/nowhere", &["languages", "remove", "typescript"]);
     assert_eq!(removed.code, Some(0), "{}", removed.err());
 }
+
+#[test]
+fn gvisor_is_added_and_programs_run_in_it() {
+    // An ordinary user needs a newer one than Debian's: that maps no ids in there.
+    for hotcell in everyone().into_iter().filter(|it| it.uid == 0) {
+        let run = ["run", "--isolation", "gvisor", "-l", "lua", "-c"];
+        let run = [&run[..], &["print(6 * 7)"]].concat();
+        // Control: this path has none.
+        let before = told(&hotcell, "/nowhere", &run);
+        assert_ne!(before.code, Some(0), "{}", before.out());
+        let hint = "`hotcell languages add gvisor`";
+        assert!(before.err().contains(hint), "{}", before.err());
+        let added = command(&hotcell, "/nowhere", &["languages", "add", "gvisor"]).output();
+        let added = added.expect("it can be started");
+        let said = String::from_utf8_lossy(&added.stderr).into_owned();
+        assert_eq!(added.status.code(), Some(0), "{said}");
+        let ran = told(&hotcell, "/nowhere", &run);
+        assert_eq!(ran.out(), "42\n", "{}", ran.err());
+    }
+}

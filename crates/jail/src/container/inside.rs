@@ -2,6 +2,7 @@
 //!
 //! It trusts the engine in nothing that it can look up: what is not as it must be ends it before there is a program.
 
+use std::convert::Infallible;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -35,17 +36,25 @@ pub fn main() -> ! {
 
 /// The life of the first process in a sandbox of gVisor.
 pub fn main_of_guest() -> ! {
-    let Ok(status) = sys::take_descriptor(gvisor::STATUS) else {
+    let sockets = [gvisor::STATUS, gvisor::CONTROL].map(sys::take_descriptor);
+    let [Ok(status), Ok(control)] = sockets else {
         sys::exit_now(1)
     };
     let lived = receive_in_guest(&status).and_then(|told| {
         step("becoming nobody", become_nobody_in_guest)?;
-        enter_as(&status, told, Outer::Guest)
+        enter_as(&status, Some(&control), told, Outer::Guest)
     });
     match lived {
         Ok(()) => sys::exit_now(1),
         Err(failed) => report_failure(status.as_fd(), failed),
     }
+}
+
+/// The life of the first process of a cell inside gVisor ([`crate::nested`]), at its root and with nothing of its own yet.
+pub fn live_nested(status: &OwnedFd, told: Told) -> Result<Infallible, Failed> {
+    step("becoming nobody", become_nobody_in_guest)?;
+    enter_as(status, None, told, Outer::Nested)?;
+    sys::exit_now(1)
 }
 
 /// Where the server is an ordinary user's, its one id is the guest's root. The program is to be nobody there too, as anywhere: in a user
@@ -95,10 +104,15 @@ type Told = (ContainerSpec, [OwnedFd; 3], Option<OwnedFd>);
 
 fn enter(status: &OwnedFd) -> Result<(), Failed> {
     let told = step("reading the spec", || receive(status))?;
-    enter_as(status, told, Outer::Container)
+    enter_as(status, None, told, Outer::Container)
 }
 
-fn enter_as(status: &OwnedFd, told: Told, outer: Outer) -> Result<(), Failed> {
+fn enter_as(
+    status: &OwnedFd,
+    control: Option<&OwnedFd>,
+    told: Told,
+    outer: Outer,
+) -> Result<(), Failed> {
     let (spec, stdio, library) = told;
     let ContainerSpec {
         policy,
@@ -119,7 +133,7 @@ fn enter_as(status: &OwnedFd, told: Told, outer: Outer) -> Result<(), Failed> {
             let flags = OFlags::PATH | OFlags::CLOEXEC;
             let own = match outer {
                 Outer::Guest => gvisor::PROGRAM,
-                Outer::Cell | Outer::Container => PROGRAM,
+                Outer::Cell | Outer::Container | Outer::Nested => PROGRAM,
             };
             Ok(rustix::fs::open(own, flags, Mode::empty())?)
         })?),
@@ -129,6 +143,7 @@ fn enter_as(status: &OwnedFd, told: Told, outer: Outer) -> Result<(), Failed> {
         policy: &policy,
         stdio: &stdio,
         status,
+        control,
         lifeline: None,
         engine: engine.as_ref().map(AsFd::as_fd),
         writable,

@@ -10,8 +10,8 @@ use rustix::fs::{Gid, Mode, OFlags, Uid};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::net::RecvFlags;
 
-use super::{LIBRARY, ROOT, SHOWN, SPEC, STATUS, Sandbox, WORKSPACE, part};
-use crate::codec;
+use super::{CONTROL, LIBRARY, ROOT, SHOWN, SPEC, STATUS, Sandbox, WORKSPACE, part};
+use crate::codec::{self, Codec};
 use crate::container::lay_root;
 use crate::error::{Failed, step};
 use crate::init::{c_strings, ids, listener, report_failure};
@@ -39,7 +39,13 @@ pub fn main() -> ! {
 }
 
 fn launch(status: &OwnedFd) -> Result<std::convert::Infallible, Failed> {
-    let (sandbox, stdio, library) = step("reading the spec", || receive(status))?;
+    let (sandbox, stdio, control, library) = step("reading the spec", || {
+        let (sandbox, stdio, rest) = receive::<Sandbox>(status)?;
+        let mut rest = rest.into_iter();
+        let control = rest.next().ok_or(io::ErrorKind::UnexpectedEof)?;
+        let control = rustix::io::fcntl_dupfd_cloexec(control, 10)?;
+        Ok((sandbox, stdio, control, rest.next()))
+    })?;
     step("entering namespaces", || enter(&sandbox))?;
     let listener = match sandbox.listen {
         Some(port) => Some(step("opening the loopback listener", || {
@@ -67,7 +73,9 @@ fn launch(status: &OwnedFd) -> Result<std::convert::Infallible, Failed> {
         for (number, stream) in (0..).zip(stdio) {
             sys::dup_as(stream.as_fd(), number)?;
         }
-        sys::keep_on_exec(status.as_fd())?;
+        for socket in [status, &control] {
+            sys::keep_on_exec(socket.as_fd())?;
+        }
         let number = status.as_raw_fd();
         let folder = sandbox.folder.display();
         let mut words = vec![
@@ -85,6 +93,7 @@ fn launch(status: &OwnedFd) -> Result<std::convert::Infallible, Failed> {
             "run".to_owned(),
             format!("--bundle={folder}"),
             format!("--pass-fd={number}:{STATUS}"),
+            format!("--pass-fd={}:{CONTROL}", control.as_raw_fd()),
             "sandbox".to_owned(),
         ]);
         let words: Vec<_> = words.into_iter().map(Into::into).collect();
@@ -94,16 +103,17 @@ fn launch(status: &OwnedFd) -> Result<std::convert::Infallible, Failed> {
     })
 }
 
-fn receive(status: &OwnedFd) -> io::Result<(Sandbox, [OwnedFd; 3], Option<OwnedFd>)> {
+/// What it is told, the program's ends of its streams, and what else was sent.
+pub fn receive<T: Codec>(status: &OwnedFd) -> io::Result<(T, [OwnedFd; 3], Vec<OwnedFd>)> {
     let gone = || io::Error::from(io::ErrorKind::UnexpectedEof);
     let message = wire::receive(status.as_fd(), RecvFlags::empty())?;
     let mut fds = message.ok_or_else(gone)?.fds.into_iter();
     let mut next = || fds.next().ok_or_else(gone);
-    let sandbox = codec::from_memory_file(&next()?)?;
+    let told = codec::from_memory_file(&next()?)?;
     // Above the numbers that they are to have.
     let mut high = || Ok::<_, io::Error>(rustix::io::fcntl_dupfd_cloexec(next()?, 10)?);
     let stdio = [high()?, high()?, high()?];
-    Ok((sandbox, stdio, fds.next()))
+    Ok((told, stdio, fds.collect()))
 }
 
 /// Mounts, and what else is to be its own.

@@ -5,12 +5,12 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{CWD, Mode, OFlags};
 
-use super::relay::Relay;
+use super::relay::{Copied, Relay};
 use crate::codec;
 use crate::spec::{Exit, Status};
 use crate::sys;
@@ -25,9 +25,32 @@ pub struct Reaper<'a> {
     pub spawner: Option<BorrowedFd<'a>>,
     /// What it copies meanwhile, if the program does not print to the server itself.
     pub relays: Vec<Relay>,
+    /// Whether there were any.
+    pub is_relayed: bool,
+    /// Where the server asks for what was printed by now, and is told that it is in its pipes.
+    pub control: Option<BorrowedFd<'a>>,
     /// Readable when a child has ended.
     pub signals: BorrowedFd<'a>,
     pub has_cgroups: bool,
+}
+
+/// Does once what [`Reaper`] does at the end of a program, with nobody to hear it: what is loaded for that is loaded before a program waits for it.
+pub fn rehearse() -> io::Result<()> {
+    let (ours, theirs) = wire::pair()?;
+    let exit = Exit {
+        status: 0,
+        cpu_micros: 0,
+        max_rss: 0,
+        left: 0,
+    };
+    let message = codec::to_bytes(&Status::Exited(exit));
+    wire::send(theirs.as_fd(), &message, &[])?;
+    let (mut relay, end) = Relay::make(&ours)?;
+    rustix::io::write(&end, b" ")?;
+    drop(end);
+    relay.drain();
+    let _ = sys::reap();
+    Ok(())
 }
 
 impl Reaper<'_> {
@@ -47,6 +70,10 @@ impl Reaper<'_> {
                 PollFd::from_borrowed_fd(self.spawner.unwrap_or(self.status), PollFlags::RDHUP),
                 first,
                 second,
+                match self.control {
+                    Some(control) => PollFd::from_borrowed_fd(control, PollFlags::IN),
+                    None => PollFd::from_borrowed_fd(self.status, PollFlags::RDHUP),
+                },
             ];
             match poll(&mut fds, None) {
                 Err(rustix::io::Errno::INTR) => continue,
@@ -56,18 +83,39 @@ impl Reaper<'_> {
             if fds[1..3].iter().any(|fd| fd.revents().intersects(gone)) {
                 sys::exit_now(0);
             }
-            let ready = [3, 4].map(|at| !fds[at].revents().is_empty());
+            let ready = [0, 3, 4, 5].map(|at| !fds[at].revents().is_empty());
+            // First, as it may be what somebody waits for: what is left to copy is copied before it is said.
+            if ready[0] {
+                drain(self.signals);
+                self.reap(&mut program)?;
+            }
             for at in (0..self.relays.len()).rev() {
-                if ready[at] && !self.relays[at].copy() {
+                if ready[1 + at] && self.relays[at].copy() == Copied::End {
                     self.relays.remove(at);
                 }
             }
-            drain(self.signals);
-            self.reap(&mut program)?;
+            if ready[3] {
+                self.answer();
+            }
         }
     }
 
-    fn reap(&self, program: &mut Option<libc::pid_t>) -> io::Result<()> {
+    /// Copies what was printed by now, and says so to whoever has asked.
+    fn answer(&mut self) {
+        let Some(control) = self.control else { return };
+        match rustix::io::read(control, &mut [0; 1]) {
+            Ok(1..) => {
+                for relay in &mut self.relays {
+                    relay.drain();
+                }
+                let _ = rustix::io::write(control, b".");
+            }
+            // The server is gone, and soon we are.
+            _ => self.control = None,
+        }
+    }
+
+    fn reap(&mut self, program: &mut Option<libc::pid_t>) -> io::Result<()> {
         // Without children there is nobody to wait for, until an orphan comes.
         let no_children = |error: &io::Error| error.raw_os_error() == Some(libc::ECHILD);
         loop {
@@ -85,14 +133,19 @@ impl Reaper<'_> {
     }
 
     /// Tells how the program ended. The server ends the cell, unless copies that the program made of itself are to go on.
-    fn report(&self, ended: &sys::Ended) -> io::Result<()> {
+    fn report(&mut self, ended: &sys::Ended) -> io::Result<()> {
         // Before the message: whoever gets it may take what is in the server's pipes for all that was printed.
-        self.relays.iter().for_each(Relay::drain);
+        let mut open = 0;
+        for relay in &mut self.relays {
+            open += usize::from(!relay.drain());
+        }
         let exit = Exit {
             status: ended.status,
             cpu_micros: ended.cpu_micros,
             max_rss: ended.max_rss,
             left: match () {
+                // What may be left has no end of the program's pipes, and ends with us.
+                () if self.is_relayed && open == 0 => 0,
                 () if is_alone() => 0,
                 // The cgroup counts them.
                 () if self.has_cgroups => 1,
@@ -104,8 +157,8 @@ impl Reaper<'_> {
 }
 
 fn drain(signals: BorrowedFd<'_>) {
-    let mut buffer = [0; 128];
-    while matches!(rustix::io::read(signals, &mut buffer), Ok(read) if read > 0) {}
+    // What does not fit in has us look once more.
+    let _ = rustix::io::read(signals, &mut [0; 1024]);
 }
 
 /// Whether no process but us is left. Every orphan becomes a child of ours.

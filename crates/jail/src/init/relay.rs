@@ -6,7 +6,8 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::buffer::spare_capacity;
+use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::{Errno, fcntl_dupfd_cloexec, read, write};
 use rustix::pipe::{PipeFlags, pipe_with};
 
@@ -19,14 +20,27 @@ const HELD: usize = 16;
 pub struct Relay {
     from: OwnedFd,
     to: OwnedFd,
+    /// Not on the stack, all of which would be touched: a page that nobody has used yet takes that kernel long.
+    buffer: Vec<u8>,
+}
+
+/// What came of looking for something to copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Copied {
+    Some,
+    Nothing,
+    /// Nobody writes any more, or nobody reads.
+    End,
 }
 
 impl Relay {
     /// A relay to `to`, and the end of it that the program has.
     pub fn make(to: &OwnedFd) -> io::Result<(Self, OwnedFd)> {
         let (from, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
+        fcntl_setfl(&from, OFlags::NONBLOCK)?;
         let to = fcntl_dupfd_cloexec(to, 10)?;
-        Ok((Self { from, to }, theirs))
+        let buffer = Vec::with_capacity(PIECE);
+        Ok((Self { from, to, buffer }, theirs))
     }
 
     pub fn from(&self) -> BorrowedFd<'_> {
@@ -38,33 +52,36 @@ impl Relay {
         [self.from.as_raw_fd(), self.to.as_raw_fd()]
     }
 
-    /// Copies a piece, where there is one to read or the end; whether more may come.
-    pub fn copy(&self) -> bool {
-        let mut buffer = [0; PIECE];
-        let mut rest = match read(&self.from, &mut buffer) {
-            Ok(0) => return false,
-            Ok(read) => &buffer[..read],
-            Err(error) => return error == Errno::INTR,
-        };
+    /// Copies a piece, if there is one.
+    pub fn copy(&mut self) -> Copied {
+        self.buffer.clear();
+        match read(&self.from, spare_capacity(&mut self.buffer)) {
+            Ok(0) => return Copied::End,
+            Ok(_) => {}
+            Err(Errno::INTR | Errno::AGAIN) => return Copied::Nothing,
+            Err(_) => return Copied::End,
+        }
+        let mut rest = self.buffer.as_slice();
         while !rest.is_empty() {
             match write(&self.to, rest) {
                 Ok(written) => rest = &rest[written..],
                 Err(Errno::INTR) => {}
                 // Nobody reads: the program is told so by its own pipe.
-                Err(_) => return false,
+                Err(_) => return Copied::End,
             }
         }
-        true
+        Copied::Some
     }
 
-    /// Copies what a program has left that ended.
-    pub fn drain(&self) {
+    /// Copies what a program has left that ended; whether nobody can print any more.
+    pub fn drain(&mut self) -> bool {
         for _ in 0..HELD {
-            let mut fds = [PollFd::new(&self.from, PollFlags::IN)];
-            let found = poll(&mut fds, Some(&Timespec::default()));
-            if !matches!(found, Ok(1..)) || !self.copy() {
-                return;
+            match self.copy() {
+                Copied::Some => {}
+                Copied::Nothing => return false,
+                Copied::End => return true,
             }
         }
+        false
     }
 }
