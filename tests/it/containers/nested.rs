@@ -29,7 +29,7 @@ const PROGRAM: &str = "import os, socket\n\
     def tried(work):\n    try: work(); print('done')\n    except OSError: print('refused')\n\
     tried(lambda: open(SECRET).read())\ntried(lambda: open('/usr/bin/new', 'w'))\ntried(lambda: open('/etc/new', 'w'))\n\
     tried(lambda: socket.create_connection(('192.0.2.1', 80), 2))\n\
-    tried(lambda: os.listdir('/proc/1/fd'))\ntried(lambda: open('new', 'w'))\n\
+    tried(lambda: open('/proc/1/environ').read())\ntried(lambda: open('new', 'w'))\n\
     print(os.uname().release.endswith('gvisor'), os.getuid() != 0, len([it for it in os.listdir('/proc') if it.isdigit()]) <= 2)\n\
     print([line.split()[1] for line in open('/proc/self/status') if line.startswith(('CapEff', 'CapBnd', 'Seccomp:'))])";
 const FOUND: &str = "refused\nrefused\nrefused\nrefused\nrefused\ndone\nTrue True True\n['0000000000000000', '0000000000000000', '2']\n";
