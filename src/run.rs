@@ -197,9 +197,11 @@ pub async fn watch(
             () = cancelled => {}
         },
     }
+    let is_too_much = output.ceiling.is_passed();
     let [stdout, stderr] = output.finish().await;
 
     let (outcome, spent) = (watch.outcome(&end), watch.spent());
+    let outcome = outcome.with_output(is_too_much);
     let (collected, exported) = match outcome {
         Outcome::Exited { code: 0, .. } => fetch(cell, launch).await?,
         _ => (Vec::new(), 0),

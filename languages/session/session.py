@@ -207,7 +207,11 @@ def worker():
         trace = error.__traceback__
         while trace and trace.tb_frame.f_code.co_filename != path:
             trace = trace.tb_next
-        sys.excepthook(type(error), error.with_traceback(trace), trace)
+        error = error.with_traceback(trace)
+        # As at a prompt: `traceback.print_last()` and `pdb.pm()` look here.
+        sys.last_exc = sys.last_value = error
+        sys.last_type, sys.last_traceback = type(error), trace
+        sys.excepthook(type(error), error, trace)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
 
     def fork():

@@ -121,7 +121,7 @@ pub trait Cell: Send + Sync {
 
     /// The same of one that may have so many bytes of memory, for as long as it runs. Never takes long: one that cannot be counted in time has
     /// more than it may.
-    fn look(&self, memory: u64) -> Boxed<'_, Usage> {
+    fn look(&self, memory: u64) -> Boxed<'static, Usage> {
         let _ = memory;
         Box::pin(std::future::ready(self.usage()))
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -140,14 +140,15 @@ impl Captured {
 /// The hard ceiling over both streams of a run.
 #[derive(Debug)]
 pub struct Ceiling {
-    left: AtomicU64,
+    /// Below zero when more has been printed.
+    left: AtomicI64,
     reached: Notify,
 }
 
 impl Ceiling {
     pub fn new(bytes: u64) -> Arc<Self> {
         Arc::new(Self {
-            left: AtomicU64::new(bytes),
+            left: AtomicI64::new(bytes.try_into().unwrap_or(i64::MAX)),
             reached: Notify::new(),
         })
     }
@@ -157,12 +158,14 @@ impl Ceiling {
         self.reached.notified().await;
     }
 
-    pub fn count(&self, bytes: u64) {
-        let take = |left: u64| left.checked_sub(bytes);
-        let all = self
-            .left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
-        if all.is_err() {
+    /// Whether more than the ceiling has been printed.
+    pub fn is_passed(&self) -> bool {
+        self.left.load(Ordering::Relaxed) < 0
+    }
+
+    pub fn count(&self, bytes: usize) {
+        let bytes = bytes as i64;
+        if self.left.fetch_sub(bytes, Ordering::Relaxed) < bytes {
             self.reached.notify_one();
         }
     }
@@ -317,7 +320,7 @@ impl Reading {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .add(bytes);
-            self.ceiling.count(read as u64);
+            self.ceiling.count(read);
             if !self.events.is_closed() {
                 let (stream, bytes) = (self.stream, bytes.to_vec());
                 let _ = self.events.send(OutputEvent { stream, bytes }).await;

@@ -27,6 +27,14 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// The same when all that it printed has been counted: one that ended by itself may have printed too much before that was seen.
+    pub fn with_output(self, is_too_much: bool) -> Self {
+        match self {
+            Self::Exited { .. } if is_too_much => Self::TooMuchOutput,
+            outcome => outcome,
+        }
+    }
+
     /// Reads the kernel's word on how the program ended.
     pub fn from_exit(exit: Exit, at_process_limit: bool) -> Self {
         let (signal, code) = (exit.status & 0x7f, (exit.status >> 8) & 0xff);

@@ -202,6 +202,7 @@ impl Session {
             self.stderr.take_until(is_over, &taking),
         );
         let ((outcome, value, life), duration) = done?;
+        let outcome = outcome.with_output(taking.ceiling.is_passed());
         let mut spent = running.watch.spent();
         self.since_last_call(&mut spent);
         let value = value.map(|value| match &self.redactor {

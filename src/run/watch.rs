@@ -9,7 +9,7 @@ use tokio::time::{MissedTickBehavior, interval_at, sleep_until};
 use super::capture::Ceiling;
 use super::console::Interrupt;
 use super::outcome::{Outcome, Spent};
-use crate::cell::{Cell, CellError, Event, Exit, Limits, Usage};
+use crate::cell::{Boxed, Cell, CellError, Event, Exit, Limits, Usage};
 use crate::upstream::Pause;
 
 /// How often a cell's use is looked at.
@@ -55,6 +55,7 @@ impl<'a> Watch<'a> {
     ) -> Result<End, CellError> {
         let mut look = interval_at(tokio::time::Instant::now() + LOOK, LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut looking = None;
         loop {
             tokio::select! {
                 event = self.cell.next_event() => return Ok(match event? {
@@ -68,8 +69,9 @@ impl<'a> Watch<'a> {
                 () = ceiling.reached() => return Ok(End::Output),
                 () = &mut cancelled => return Ok(End::Cancelled),
                 () = interrupt.asked() => self.interrupt(),
-                _ = look.tick() => {
-                    self.usage = self.cell.look(self.limits.memory).await;
+                _ = look.tick(), if looking.is_none() => looking = Some(self.cell.look(self.limits.memory)),
+                usage = looked(&mut looking) => {
+                    (self.usage, looking) = (usage, None);
                     // One process killed is the whole run out of memory: what is
                     // left of it would only pretend to have worked.
                     if self.is_out_of_memory() {
@@ -147,6 +149,14 @@ impl<'a> Watch<'a> {
         let tasks = u64::from(self.limits.tasks);
         let left = self.exit.map_or(0, |exit| u64::from(exit.left));
         self.usage.tasks_refused > 0 || self.usage.tasks_now >= tasks || left + 1 >= tasks
+    }
+}
+
+/// Waits for a look at a cell that was begun, while all else goes on: it may take seconds.
+async fn looked(looking: &mut Option<Boxed<'static, Usage>>) -> Usage {
+    match looking {
+        Some(looking) => looking.await,
+        None => std::future::pending().await,
     }
 }
 

@@ -328,6 +328,11 @@ fn a_program_that_prints_too_much_is_ended() {
         assert_eq!((answer.code, answer.err()), (Some(123), told.to_owned()));
         assert!(answer.stdout.len() > 4096 && answer.out().starts_with("partial\npartial\n"));
 
+        // Also if it has ended before anybody has read that.
+        let at_once = "import os; os._exit(os.write(1, b'x' * 5000) - 5000)";
+        let answer = hotcell.run(&["--output-limit", "4k", "-l", "python", "-c", at_once]);
+        assert_eq!((answer.code, answer.err()), (Some(123), told.to_owned()));
+
         let answer = hotcell.run(&["--output-limit", "1m", "-l", "python", "-c", code]);
         assert_eq!((answer.code, answer.stdout.len()), (Some(0), 80_000));
     }

@@ -152,6 +152,14 @@ fn a_call_is_a_file_of_its_own_for_tracebacks_and_sources() {
         );
         assert_eq!(facts["stdout"], "def f():\n    return 1 / 0\n\n");
         assert_eq!(facts["value"], "1");
+        call(&mut client, "f()");
+        let facts = call(&mut client, "import traceback\ntraceback.print_last()");
+        let stderr = facts["stderr"].as_str().unwrap();
+        assert!(
+            stderr.contains("in f\n    return 1 / 0\n"),
+            "{}: {facts}",
+            hotcell.name
+        );
     }
 }
 

@@ -34,17 +34,19 @@ impl ProcUsage {
         self.folders.iter().map(AsFd::as_fd)
     }
 
-    /// Counts the cell whose init is behind `pidfd`, soon: where its page tables are large, what its processes share counts for each of them.
+    /// Counts the cell whose init is behind `pidfd`, soon: what its processes share counts for each of them while one runs, which may hold the
+    /// lock of its memory for as long as it likes, and where their page tables are large.
     pub fn read(&self, workspace: BorrowedFd<'_>, pidfd: Option<BorrowedFd<'_>>) -> Usage {
         let seen = self.look(workspace, pidfd);
-        match seen.tables > QUICK {
+        match seen.runs || seen.tables > QUICK {
             true => seen.with(seen.pages),
             false => seen.with(seen.shares_of_pages()),
         }
     }
 
     /// The same for one that may have `limit` bytes: if it has more than that at the first look, what is shared is counted once, which takes
-    /// as long as its page tables are large. Those alone may be too much: then there is nothing to look up.
+    /// as long as its page tables are large, and as long as its processes hold the locks of their memory. Page tables alone may be too much: then
+    /// there is nothing to look up.
     pub fn read_within(
         &self,
         workspace: BorrowedFd<'_>,
@@ -89,6 +91,8 @@ impl ProcUsage {
             seen.usage.memory_now += tables + threads * STACK;
             seen.usage.tasks_now += threads.max(1);
             seen.tables += tables;
+            let is = |state: &str| status.contains(&format!("\nState:\t{state}"));
+            seen.runs |= !is("T") && !(is("S") && threads == 1);
             seen.pages += field(&status, "VmRSS:") * 1024;
         }
         seen.processes = Some((proc, pids));
@@ -102,6 +106,8 @@ struct Seen {
     /// Its memory is that of the folders and of the kernel: page tables, and the stacks of threads.
     usage: Usage,
     tables: u64,
+    /// Whether one of them neither stands still nor waits.
+    runs: bool,
     /// The pages of all processes; those that some of them share for each.
     pages: u64,
     processes: Option<(OwnedFd, Vec<String>)>,

@@ -246,7 +246,7 @@ impl Cell for JailCell {
         self.cell.inner.spent()
     }
 
-    fn look(&self, memory: u64) -> Boxed<'_, Usage> {
+    fn look(&self, memory: u64) -> Boxed<'static, Usage> {
         let Some(watcher) = self.cell.inner.watcher() else {
             return Box::pin(std::future::ready(self.usage()));
         };

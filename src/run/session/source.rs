@@ -90,7 +90,7 @@ impl Source {
     }
 
     async fn take(&mut self, bytes: &[u8], taking: &Taking, captured: &mut Captured) {
-        taking.ceiling.count(bytes.len() as u64);
+        taking.ceiling.count(bytes.len());
         let bytes = match &mut self.redactor {
             None => bytes.to_vec(),
             Some(redactor) => redactor.feed(bytes),
