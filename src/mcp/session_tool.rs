@@ -24,7 +24,8 @@ const ACTIONS: [&str; 8] = [
     "cancel",
 ];
 
-const PARAMETERS: [&str; 6] = ["action", "name", "to", "job", "since", "wait"];
+/// The last is what `run` calls `name`: understood, and not in the schema.
+const PARAMETERS: [&str; 7] = ["action", "name", "to", "job", "since", "wait", "session"];
 
 pub struct SessionTool(pub Arc<Tasks>);
 
@@ -99,7 +100,9 @@ impl SessionTool {
             let jobs = self.0.jobs.all_of(&context.caller);
             return Ok(list(&service.sessions(&context.caller), jobs::list(&jobs)));
         }
-        let name = word("name").ok_or("`name` says which session");
+        let name = word("name")
+            .or(word("session"))
+            .ok_or("`name` says which session");
         // A checkpoint is called as a session may be.
         let to = word("to").map(parse).transpose()?;
         let checkpoint = to.as_ref().map(ToString::to_string);

@@ -183,7 +183,8 @@ fn sessions_are_listed_closed_bounded_and_gone_when_nobody_uses_them() {
         (&json!("python"), &json!(1)),
         "{first}"
     );
-    let closed = sessions(&mut client, json!({ "action": "close", "name": "a" }));
+    // By the name that `run` has for it, too.
+    let closed = sessions(&mut client, json!({ "action": "close", "session": "a" }));
     assert_eq!(closed, json!({ "closed": "a" }));
     let again = sessions(&mut client, json!({ "action": "close", "name": "a" }));
     assert_eq!(again["error"]["message"], "there is no session `a`");
