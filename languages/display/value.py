@@ -108,6 +108,10 @@ def form(value):
     if family not in ('builtins', '__main__') or hasattr(value, '_repr_png_') or hasattr(value, '_repr_svg_') or isinstance(value, (list, tuple)):
         if library('display')['shows_value'](value):
             return None, None
+    if hasattr(value, '_repr_html_') and type(value).__repr__ is object.__repr__:
+        # Its text would be an address in memory.
+        library('display')['display'](value)
+        return None, None
     return 'txt', repr(value)
 
 

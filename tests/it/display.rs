@@ -283,6 +283,31 @@ fn values_of_javascript_come_too() {
 }
 
 #[test]
+fn a_last_value_that_has_a_page_and_no_words_is_shown_as_that_page() {
+    if anyone().is_none() || !has("python3") {
+        return;
+    }
+    let mut client = raw::Stdio::open(&[]);
+    let class = "class Page:\n    def _repr_html_(self):\n        return '<b>page</b>'\n";
+    let worded = "    def __repr__(self):\n        return 'words'\n";
+    let mut run = |words: &str, arguments: Value| {
+        let mut arguments = arguments;
+        arguments["code"] = format!("{class}{words}Page()").into();
+        arguments["language"] = "python".into();
+        client.call("run", arguments)["structuredContent"].clone()
+    };
+    for arguments in [json!({}), json!({ "session": "s" })] {
+        let facts = run("", arguments.clone());
+        assert_eq!(facts["displays"][0]["text"], "<b>page</b>", "{facts}");
+        assert_eq!(facts["value"], Value::Null, "{facts}");
+        // The control: its own words are its value.
+        let facts = run(worded, arguments);
+        assert_eq!(facts["value"], "words", "{facts}");
+        assert_eq!(facts["displays"], Value::Null, "{facts}");
+    }
+}
+
+#[test]
 fn what_is_displayed_comes_in_order_and_pictures_in_blocks() {
     if anyone().is_none() || !has("python3") {
         return;
