@@ -92,7 +92,7 @@ impl ProcUsage {
             seen.usage.tasks_now += threads.max(1);
             seen.tables += tables;
             let is = |state: &str| status.contains(&format!("\nState:\t{state}"));
-            seen.runs |= !is("T") && !(is("S") && threads == 1);
+            seen.runs |= !(is("T") || is("S") && threads == 1);
             seen.pages += field(&status, "VmRSS:") * 1024;
         }
         seen.processes = Some((proc, pids));
