@@ -93,6 +93,10 @@ fn parent(workspace: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
 }
 
 fn make_folder(workspace: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
+    match open_folder(workspace, path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        opened => return opened,
+    }
     let mut folder = workspace.try_clone_to_owned()?;
     for name in path.components() {
         match mkdirat(&folder, name.as_os_str(), Mode::from_raw_mode(0o755)) {

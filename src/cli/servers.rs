@@ -284,6 +284,9 @@ fn table(server: &Value) -> String {
     let mut text = match (server["tools"].as_array(), server["error"].as_str()) {
         (Some(tools), _) => format!("{name}: {} tools\n", tools.len()),
         (None, Some(error)) => format!("{name}: {error}\n"),
+        (None, None) if server["known"] == 0 => {
+            format!("{name}: no tools known yet; `hotcell servers check` asks for them\n")
+        }
         (None, None) => format!("{name}: {} tools\n", server["known"]),
     };
     for name in server["unset"].as_array().into_iter().flatten() {

@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::mpsc;
 use std::thread;
@@ -63,8 +64,23 @@ pub async fn start(program: &Program, stderr: ServerStderr) -> Result<Process, S
         // Not which: this is told to programs too.
         return Err("its folder (`cwd`) does not exist".to_owned());
     }
+    if !is_there(program) {
+        return Err("its program (`command`) was not found".to_owned());
+    }
     let started = spawn(program, stderr).await;
     started.map_err(|error| format!("it cannot be started: {error}"))
+}
+
+/// Whether there is a file of its name, where the launcher will look for it.
+fn is_there(program: &Program) -> bool {
+    let name = Path::new(&program.command[0]);
+    let folder = program.folder.as_deref().unwrap_or(Path::new(""));
+    if name.components().nth(1).is_some() {
+        return folder.join(name).is_file();
+    }
+    let path = program.env.get("PATH").map(|it| it.reveal());
+    std::env::split_paths(path.unwrap_or("/usr/local/bin:/bin:/usr/bin"))
+        .any(|it| folder.join(it).join(name).is_file())
 }
 
 async fn spawn(program: &Program, stderr: ServerStderr) -> io::Result<Process> {

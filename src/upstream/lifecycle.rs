@@ -13,7 +13,7 @@ use super::link::{self, Link, MISTAKE, Upstream};
 use super::scrub::scrub_tools;
 use super::storage::Memory;
 use super::{CallError, Tool};
-use crate::config::{Reach, Server};
+use crate::config::{Reach, Rules, Ruling, Server};
 
 /// One server of the configuration, and whether it runs.
 pub struct Lifecycle {
@@ -23,11 +23,18 @@ pub struct Lifecycle {
     /// Told when the tools may have changed.
     pub news: Arc<Notify>,
     pub memory: Option<Memory>,
-    pub known: Mutex<Arc<Vec<Tool>>>,
+    known: Mutex<Known>,
     /// Whether the tools were asked for by this process.
     asked: AtomicBool,
     phase: Mutex<Phase>,
     failures: Mutex<Failures>,
+}
+
+/// The tools that a server has, and those that its rules do not refuse: nobody is told of the others.
+#[derive(Default)]
+struct Known {
+    all: Arc<Vec<Tool>>,
+    offered: Arc<Vec<Tool>>,
 }
 
 /// Whether a server runs.
@@ -53,6 +60,19 @@ enum Phase {
     },
 }
 
+impl Known {
+    fn new(all: Vec<Tool>, rules: &Rules) -> Self {
+        let is_offered =
+            |tool: &&Tool| matches!(rules.judge(&tool.name), Ruling::Allow | Ruling::Ask);
+        let all = Arc::new(all);
+        let offered = match all.iter().all(|tool| is_offered(&tool)) {
+            true => all.clone(),
+            false => Arc::new(all.iter().filter(is_offered).cloned().collect()),
+        };
+        Self { all, offered }
+    }
+}
+
 impl Lifecycle {
     pub fn new(
         name: String,
@@ -62,13 +82,14 @@ impl Lifecycle {
         memory: Option<Memory>,
     ) -> Self {
         let known = memory.as_ref().and_then(|it| it.tools.read());
+        let known = Known::new(known.unwrap_or_default(), &server.rules);
         Self {
             server,
             name,
             stderr,
             news,
             memory,
-            known: Mutex::new(Arc::new(known.unwrap_or_default())),
+            known: Mutex::new(known),
             asked: AtomicBool::new(false),
             phase: Mutex::new(Phase::Closed),
             failures: Mutex::default(),
@@ -90,6 +111,16 @@ impl Lifecycle {
             Ok(()) => ServerState::Closed,
             Err(why) => ServerState::Failed(why),
         }
+    }
+
+    /// The tools as they were last told.
+    pub fn all(&self) -> Arc<Vec<Tool>> {
+        lock(&self.known).all.clone()
+    }
+
+    /// Those that the rules do not refuse.
+    pub fn offered(&self) -> Arc<Vec<Tool>> {
+        lock(&self.known).offered.clone()
     }
 
     /// Whether the tools are known well enough that nobody has to start it to learn them.
@@ -202,9 +233,10 @@ impl Lifecycle {
     fn learn(&self, mut tools: Vec<Tool>) {
         scrub_tools(&mut tools, &self.server.secrets);
         self.asked.store(true, Ordering::Relaxed);
-        let tools = Arc::new(tools);
-        let before = std::mem::replace(&mut *lock(&self.known), tools.clone());
-        if before != tools {
+        let known = Known::new(tools, &self.server.rules);
+        let tools = known.all.clone();
+        let before = std::mem::replace(&mut *lock(&self.known), known);
+        if before.all != tools {
             self.news.notify_one();
         }
         if let Some(memory) = self.memory.clone() {

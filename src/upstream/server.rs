@@ -92,10 +92,10 @@ impl UpstreamServer {
         }
     }
 
-    /// The tools as they were last told, maybe to another process. Waits for nothing.
+    /// The tools that may be called, as they were last told, maybe to another process. Waits for nothing.
     pub fn known(&self) -> Arc<Vec<Tool>> {
         match &self.kind {
-            Kind::Configured(lifecycle) => lock(&lifecycle.known).clone(),
+            Kind::Configured(lifecycle) => lifecycle.offered(),
             Kind::Functions(functions, known) => {
                 let mut known = lock(known);
                 let now = functions.tools();
@@ -306,7 +306,8 @@ impl UpstreamServer {
                 let Server { secrets, rules, .. } = &lifecycle.server;
                 let link = lifecycle.link().await?;
                 lifecycle.refresh(&*link).await;
-                let known = self.known();
+                // Those that are refused too: the caller is told which rule it is.
+                let known = lifecycle.all();
                 let tool = find(&known, tool)?;
                 self.checks.check(&known, tool, arguments)?;
                 // SECURITY: by the name that the server has for it, not by the program's.

@@ -52,7 +52,8 @@ fn servers_of_other_programs_are_found_only_where_that_is_allowed() {
     command.env("MCP_BRIDGE_ALLOW_SELF_SERVER", "yes");
     command.args(["servers", "--discover", "list"]);
     let listed = Running::start(&mut command).finish().out();
-    assert_eq!(listed, "clock: 9 tools\nhotcell: 0 tools\n");
+    let hotcell_entry = "hotcell: no tools known yet; `hotcell servers check` asks for them\n";
+    assert_eq!(listed, format!("clock: 9 tools\n{hotcell_entry}"));
     let listed = Running::start(hotcell.command().args(["servers", "--discover", "list"])).finish();
     assert_eq!(listed.out(), "clock: 9 tools\n", "{}", listed.err());
     assert!(

@@ -119,6 +119,35 @@ each(lambda: clock.wait(seconds=60), lambda: clock.text(text="one"), lambda: clo
 }
 
 #[test]
+fn nobody_is_told_of_a_tool_that_is_always_refused() {
+    let Some(hotcell) = anyone() else { return };
+    let code = "import mcp\nprint('large' in dir(clock), 'text' in dir(clock), 'clock.large' in str(mcp.search('large text')))";
+    for (rules, is_shown) in [
+        ("", true),
+        ("ask = ['large']", true),
+        ("deny = ['large']", false),
+        ("allow = ['text']", false),
+    ] {
+        one_clock(&hotcell, rules);
+        let mut client = serve(&hotcell);
+        let result = client.run(json!({ "language": "python", "code": code }));
+        let is_shown_to_code = if is_shown { "True" } else { "False" };
+        assert_eq!(
+            structured(&result)["stdout"],
+            format!("{is_shown_to_code} True {is_shown_to_code}\n"),
+            "{rules}: {result}"
+        );
+        let listed = client.request("tools/list", json!({})).to_string();
+        assert_eq!(
+            listed.contains("clock.large("),
+            is_shown,
+            "{rules}: {listed}"
+        );
+        assert!(listed.contains("clock.text("), "{rules}: {listed}");
+    }
+}
+
+#[test]
 fn every_call_is_in_the_record_of_its_run_without_what_was_said() {
     let Some(hotcell) = anyone() else { return };
     one_clock(&hotcell, "deny = ['large']");

@@ -103,7 +103,7 @@ print(mcp.help("clock").splitlines()[:3])
         "{'value': 1}",
         "ToolError unknown_tool clock.nothing: unknown tool; known are: wait, echo-back, fail, text, picture, large, environment, die",
         "ToolError unknown_server none.such: unknown server; known are: gone, other_clock, clock",
-        "ToolError unavailable gone.any: the server is not available: it has ended; run `hotcell servers` to see its messages",
+        "ToolError unavailable gone.any: the server is not available: its program (`command`) was not found; run `hotcell servers` to see its messages",
         "TypeError  clock.wait takes its arguments by name, or as one dict: clock.wait({seconds:number, note?:string}) // Waits",
         "TypeError  clock.wait takes its arguments by name, or as one dict: clock.wait({seconds:number, note?:string}) // Waits",
         "['clock.wait({seconds:number, note?:string})', '    Waits. Then it says so.', '    Nothing else.']",
