@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::support::ANSWER;
+
 /// Longer than anything takes here, on a machine that does ten other things.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -236,7 +238,7 @@ impl Stdio {
 
     /// Waits for the response with this id; other messages are kept.
     pub fn answer(&mut self, id: &Value) -> Value {
-        self.answer_within(id, PATIENCE)
+        self.answer_within(id, ANSWER)
     }
 
     /// The same for what may take longer.

@@ -26,6 +26,8 @@ pub use running::{Answer, Running};
 pub const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// Longer than anything here takes on a busy machine; only a hang comes this far.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+/// The same for what a program computes, of which a test may ask much: beside fifty others it gets little of a processor.
+pub const ANSWER: Duration = Duration::from_secs(300);
 
 /// The binary, to be started by one user.
 pub struct Hotcell {

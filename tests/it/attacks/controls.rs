@@ -26,6 +26,7 @@ use super::pass::{open_to_all, unused_uid};
 use super::scope::{self, Scope};
 use super::witness::{self, MARK, Traces};
 use super::{programs, say};
+use crate::support::eventually;
 use table::{CONTROLS, Control, HOST_DEPENDENT};
 
 /// How long a control may take; NET-16 waits five seconds for its caller.
@@ -149,7 +150,9 @@ impl Stage {
             mark,
             ..Traces::default()
         };
-        let survived = !traces.survivors().is_empty();
+        // One look can miss a process that forks and ends meanwhile.
+        let survived = matches!(control, Control::Survives)
+            && eventually(LIMIT, || !traces.survivors().is_empty());
         self.clear();
         let _ = child.wait();
         let text = String::from_utf8_lossy(&fs::read(&log).unwrap_or_default()).into_owned();

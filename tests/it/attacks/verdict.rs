@@ -13,6 +13,7 @@ use super::case::{Case, Outcome};
 use super::pass::Pass;
 use super::scope;
 use super::witness;
+use crate::support::left::is_of_others;
 
 /// What a busy machine may add to the time to an answer, and to the cleaning up behind it. That a limit ended a program
 /// is judged by the outcome; this only tells late from never.
@@ -25,13 +26,6 @@ pub struct Before {
     mounts: BTreeSet<String>,
     temporary: BTreeSet<PathBuf>,
     home: BTreeSet<PathBuf>,
-}
-
-/// Whether it is a mount of a container, as Podman has them.
-pub fn is_of_engine(mount: &str) -> bool {
-    ["/containers/storage/", "/run/containers/", "/run/netns/"]
-        .iter()
-        .any(|part| mount.contains(part))
 }
 
 impl Before {
@@ -49,7 +43,7 @@ impl Before {
         // A container that runs beside this program has mounts here; where the suite runs in containers, none is left at its end.
         let mounts = mounts
             .difference(&self.mounts)
-            .filter(|line| !is_of_engine(line))
+            .filter(|line| !is_of_others(line))
             .map(|line| format!("a mount is left: {line}"));
         let home = witness::files(&pass.home);
         // The cache of found interpreters is meant to stay, and so are the records of runs.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::raw::wait_for_programs;
+use crate::support::ANSWER;
 
 /// Far above what anything here takes, on a machine with other things to do.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -117,7 +118,7 @@ impl Client {
 
     /// The next message that fits; others are kept for later.
     pub fn wait(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
-        self.wait_for(PATIENCE, fits).expect("an answer")
+        self.wait_for(ANSWER, fits).expect("an answer")
     }
 
     pub fn wait_for(&mut self, time: Duration, fits: impl Fn(&Value) -> bool) -> Option<Value> {

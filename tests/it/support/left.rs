@@ -184,7 +184,21 @@ fn files(hotcell: &Hotcell) -> Vec<String> {
 
 fn mounts() -> BTreeSet<String> {
     let text = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    text.lines().map(str::to_owned).collect()
+    let lines = text.lines().filter(|line| !is_of_others(line));
+    lines.map(str::to_owned).collect()
+}
+
+/// Whether it is a mount of a container, as Podman has them, or of a root that is being installed: other tests, and other work
+/// on this machine, come and go meanwhile.
+pub fn is_of_others(mount: &str) -> bool {
+    [
+        "/containers/storage/",
+        "/run/containers/",
+        "/run/netns/",
+        "/tmp/mmdebstrap.",
+    ]
+    .iter()
+    .any(|part| mount.contains(part))
 }
 
 /// Whether the user exists for this one alone, so that all that is theirs counts.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::{PATIENCE, eventually};
+use super::{ANSWER, PATIENCE, eventually};
 
 pub struct Running {
     child: Child,
@@ -115,7 +115,7 @@ impl Running {
 
     fn end(mut self, stdout: Vec<u8>, stderr: Vec<u8>) -> Answer {
         let mut status = None;
-        let ended = eventually(PATIENCE, || {
+        let ended = eventually(ANSWER, || {
             status = self.child.try_wait().expect("our own child");
             status.is_some()
         });
@@ -163,7 +163,7 @@ impl Output {
 
     /// Reads until `text` has come; everything until then.
     pub fn until(&mut self, text: &str) -> String {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + ANSWER;
         loop {
             let seen = String::from_utf8_lossy(&self.seen);
             if seen.contains(text) {
@@ -182,7 +182,7 @@ impl Output {
     }
 
     fn rest(&mut self) -> Vec<u8> {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + ANSWER;
         loop {
             match self.pieces.recv_timeout(end - Instant::now().min(end)) {
                 Ok(piece) => self.seen.extend(piece),
