@@ -183,7 +183,7 @@ fn callers() -> Vec<Hotcell> {
 }
 
 /// Nobody's, and no other test's: limits and leftovers are counted by user.
-fn unused_uid() -> u32 {
+pub fn unused_uid() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let of_this_process = 100_000 + std::process::id() % 30_000 * 1000;
     of_this_process + NEXT.fetch_add(1, Ordering::Relaxed)

@@ -8,6 +8,8 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
+use crate::support::unused_uid;
+
 /// Who starts the binary. Tests that run as somebody else are that one in both cases.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Who {
@@ -18,6 +20,8 @@ pub enum Who {
 /// A folder with a copy of the binary that everybody may run, and a way to start it.
 pub struct Place {
     who: Who,
+    /// Of the ordinary user: nobody else's, since the kernel counts by user what a probe uses up.
+    uid: u32,
     pub folder: TempDir,
     pub binary: PathBuf,
     /// Runs first, as root of a user and mount namespace around the binary.
@@ -40,6 +44,7 @@ impl Place {
         }
         Self {
             who,
+            uid: unused_uid(),
             folder,
             binary,
             before: None,
@@ -97,7 +102,7 @@ impl Place {
             .current_dir(self.folder.path())
             .stdin(Stdio::null());
         if self.who == Who::User && rustix::process::geteuid().is_root() {
-            command.uid(61234).gid(61234);
+            command.uid(self.uid).gid(self.uid);
         }
         command
     }
