@@ -1,5 +1,6 @@
 //! What `scripts/dist` makes can be installed where there is nothing, and works there. Here it packages the binary of these tests.
 
+mod image;
 mod registries;
 mod roots;
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
@@ -165,16 +166,37 @@ fn the_image_is_whole_and_works_as_an_ordinary_user() {
 
 /// The same by a real engine, where this host lets one start containers at all.
 fn in_podman(image: &str) {
-    succeed(Command::new("podman").args(["load", "--quiet", "--input", image]));
-    let name = format!("localhost/hotcell:{VERSION}");
-    let podman = |words: &[&str]| {
+    let Some(loaded) = Loaded::of(image) else {
+        return;
+    };
+    works(|words| loaded.podman(&["--network=none"], words));
+}
+
+/// An image that Podman has; alone, for all have one name.
+pub struct Loaded {
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Loaded {
+    /// None where Podman starts nothing.
+    pub fn of(image: &str) -> Option<Self> {
+        static ONE: Mutex<()> = Mutex::new(());
+        let alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        succeed(Command::new("podman").args(["load", "--quiet", "--input", image]));
+        let loaded = Self { _alone: alone };
+        let first = loaded.podman(&["--network=none"], &["--version"]).output();
+        let said = String::from_utf8_lossy(&first.unwrap().stderr).into_owned();
+        if said.contains("OCI") {
+            println!("SKIP podman starts nothing here: {said}");
+            return None;
+        }
+        Some(loaded)
+    }
+
+    /// A container of it as docs/release.md starts one.
+    pub fn podman(&self, options: &[&str], words: &[&str]) -> Command {
         let mut command = Command::new("podman");
-        command.args([
-            "run",
-            "--rm",
-            "--network=none",
-            "--security-opt=seccomp=unconfined",
-        ]);
+        command.args(["run", "--rm", "--security-opt=seccomp=unconfined"]);
         command.args([
             "--security-opt=unmask=ALL",
             "--ulimit=nofile=1024:1024",
@@ -184,17 +206,19 @@ fn in_podman(image: &str) {
         if Path::new("/usr/sbin/runc").exists() {
             command.arg("--runtime=runc");
         }
-        command.arg(&name).args(words);
+        command.args(options);
         command
-    };
-    let first = podman(&["--version"]).output().unwrap();
-    if String::from_utf8_lossy(&first.stderr).contains("OCI") {
-        println!(
-            "SKIP podman starts nothing here: {}",
-            String::from_utf8_lossy(&first.stderr)
-        );
-        return;
+            .arg(format!("localhost/hotcell:{VERSION}"))
+            .args(words);
+        command
     }
-    works(podman);
-    succeed(Command::new("podman").args(["rmi", "--force", &name]));
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        let name = format!("localhost/hotcell:{VERSION}");
+        let _ = Command::new("podman")
+            .args(["rmi", "--force", &name])
+            .output();
+    }
 }
