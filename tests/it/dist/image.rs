@@ -83,8 +83,8 @@ fn the_image_with_runtimes_below_it_runs_five_languages_over_stdio_and_http() {
     let mut command = loaded.podman(&options, &["serve", "--http", "127.0.0.1:0"]);
     let mut server = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(server.stderr.take().unwrap()).lines();
-    let line = lines.by_ref().map_while(Result::ok);
-    let line = line.skip_while(|line| !line.contains("http://")).next();
+    let mut said = lines.by_ref().map_while(Result::ok);
+    let line = said.find(|line| line.contains("http://"));
     let line = line.expect("it says where it is");
     let url = &line[line.find("http://").unwrap()..];
     let post = |token: &str, message: Value| {
