@@ -1,10 +1,11 @@
 //! Running a plan: its packages installed, its program built, its network opened, then the program itself.
 
 use std::borrow::Cow;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Poll, ready};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -134,6 +135,18 @@ impl<'a> Furnished<'a> {
     }
 }
 
+/// Ends when `cancelled` does, and has ended for whoever asks again: a run has several steps, and the next one must see it too.
+pub(super) fn lasting(cancelled: impl Future<Output = ()>) -> impl Future<Output = ()> {
+    let mut waiting = Some(Box::pin(cancelled));
+    poll_fn(move |task| {
+        if let Some(cancelled) = &mut waiting {
+            ready!(cancelled.as_mut().poll(task));
+            waiting = None;
+        }
+        Poll::Ready(())
+    })
+}
+
 impl Engine {
     /// Runs a plan in a cell until it ends or `cancelled` does.
     pub async fn run(
@@ -143,7 +156,7 @@ impl Engine {
         cancelled: impl Future<Output = ()>,
     ) -> Result<RunResult, StartError> {
         tracing::debug!(language = %plan.language, "run starts");
-        let mut cancelled = std::pin::pin!(cancelled);
+        let mut cancelled = std::pin::pin!(lasting(cancelled));
         match self.furnish(plan, &surface, cancelled.as_mut()).await? {
             ControlFlow::Continue(furnished) => {
                 self.run_furnished(plan, furnished, surface, cancelled)

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use serde_json::Value;
 use tokio::task::spawn_blocking;
 
-use super::run::Furnished;
+use super::run::{Furnished, lasting};
 use super::{Engine, RunResult, StartError};
 use crate::cell::Share;
 use crate::display::Shown;
@@ -97,7 +97,7 @@ impl Engine {
         surface: Surface,
         cancelled: impl Future<Output = ()>,
     ) -> Result<SessionRan, StartError> {
-        let mut cancelled = std::pin::pin!(cancelled);
+        let mut cancelled = std::pin::pin!(lasting(cancelled));
         let with_earlier = session.with_earlier_packages(plan);
         let plan = with_earlier.as_ref().unwrap_or(plan);
         let furnished = match self.furnish(plan, &surface, cancelled.as_mut()).await? {
@@ -189,7 +189,7 @@ impl Engine {
         surface: Surface,
         cancelled: impl Future<Output = ()>,
     ) -> Result<SessionRan, StartError> {
-        let mut cancelled = std::pin::pin!(cancelled);
+        let mut cancelled = std::pin::pin!(lasting(cancelled));
         let mut furnished = match self.furnish(plan, &surface, cancelled.as_mut()).await? {
             ControlFlow::Continue(furnished) => furnished,
             ControlFlow::Break(result) => return Ok(SessionRan::kept(*result)),

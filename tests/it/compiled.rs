@@ -2,12 +2,15 @@
 //! built together with other files, and built once.
 
 use std::fs;
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::raw::Stdio;
-use crate::support::{PATIENCE, Running, anyone, eventually, everyone, has};
+use crate::support::left::{children, name};
+use crate::support::{PATIENCE, Running, anyone, eventually, everyone, has, has_heavy};
 
 const HELLO: &str = "#include <stdio.h>\nint main(void) { puts(\"hi\"); return 0; }\n";
 
@@ -251,4 +254,33 @@ fn a_language_of_another_system_is_refused_as_such() {
     assert_eq!(error["kind"], "missing_runtime");
     assert_eq!(error["searched"], json!(["kitc"]));
     assert_eq!(error["hint"], "Kit is unmaintained and packaged nowhere.");
+}
+
+/// The tool chain's cache is filled before the first program is built, and the next step has to see that nobody waits any more.
+#[test]
+fn a_run_that_is_cancelled_while_its_tool_chain_is_prepared_is_cancelled() {
+    if !Path::new("/usr/local/go/bin/go").exists() && !has_heavy("go") {
+        return;
+    }
+    let Some(hotcell) = anyone() else { return };
+    let code = "package main\nfunc main() { println(1) }";
+    let mut command = hotcell.command();
+    command.env("PATH", format!("{}:/usr/local/go/bin", hotcell.path()));
+    let mut running = Running::start(command.args(["run", "-l", "go", "-c", code]));
+    let mut is_preparing = || {
+        assert!(!running.has_ended(), "it did not wait for its tool chain");
+        let inits = children(running.pid()).into_iter();
+        let mut all = inits.flat_map(children);
+        all.any(|pid| name(pid).ends_with("/go"))
+    };
+    assert!(eventually(PATIENCE, &mut is_preparing));
+    running.signal(Signal::TERM);
+    let answer = running.finish();
+    assert!(answer.err().contains("cancelled"), "{}", answer.err());
+    assert!(!answer.err().contains("internal error"), "{}", answer.err());
+    let kept = hotcell.place("home/.cache/hotcell/toolchains");
+    let kept = fs::read_dir(kept).map_or(0, |all| {
+        all.flatten().filter(|it| it.path().is_dir()).count()
+    });
+    assert_eq!(kept, 0, "it was the preparation that was cancelled");
 }
