@@ -1,5 +1,7 @@
 //! A cell as the server has it: what it says, what it is told, and its end.
 
+mod behind;
+
 use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -263,8 +265,11 @@ impl Cell {
         Ok(pidfd.as_fd())
     }
 
-    /// Ends every process of the cell.
+    /// Ends every process of the cell. One that nothing but our init is left in, on another kernel, ends when it is dropped.
     pub fn kill(&self) {
+        if self.is_guest && self.is_empty {
+            return;
+        }
         if let Some(pidfd) = &self.pidfd {
             let _ = pidfd_send_signal(pidfd, Signal::KILL);
         }
@@ -327,6 +332,12 @@ impl Drop for Cell {
                 is_empty: self.is_empty,
                 _folders: self.folders.take(),
             }),
+            // Its own processes take milliseconds to end, of the processors that the answer needs.
+            (_, Some(status), _) if self.is_guest && self.is_empty => {
+                if let Some(pidfd) = self.pidfd.take() {
+                    behind::end(status, pidfd);
+                }
+            }
             // The engine of a container reaps it, or who has lent it. Nobody waits for a lent one: it has no folder of the host to write to.
             _ => self.kill(),
         }

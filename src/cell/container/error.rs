@@ -94,6 +94,8 @@ fn unshared(said: &str) -> Option<&str> {
     path.filter(|path| path.starts_with('/'))
 }
 
+const NOT_PULLED: &str = "Look whether the engine's own `pull` gets that image, and log in if it has to; without `--from`, `hotcell image build` makes one of this system and needs no registry.";
+
 /// What mends the things that engines complain about most.
 fn by_message(engine: &str, said: &str) -> String {
     if let Some(folder) = unshared(said) {
@@ -102,8 +104,9 @@ fn by_message(engine: &str, said: &str) -> String {
         );
     }
     let known = [
+        // Not "daemon" alone, which is in everything that Docker says.
         (
-            "daemon",
+            "docker daemon",
             "Start the engine's daemon (`systemctl start docker`), and let this user talk to it (group `docker`).",
         ),
         (
@@ -114,6 +117,8 @@ fn by_message(engine: &str, said: &str) -> String {
             "newuidmap",
             "Install the programs that map ids: `apt-get install uidmap`.",
         ),
+        ("registry", NOT_PULLED),
+        ("pull access denied", NOT_PULLED),
         (
             "image",
             "Name an image that is there with `[container] image` in config.toml, or leave that out: hotcell then makes one of this system.",
@@ -152,5 +157,44 @@ mod tests {
             );
         }
         assert!(!by_message("podman", "statfs: no").contains("Share"));
+    }
+
+    #[test]
+    fn every_complaint_of_an_engine_has_the_command_that_mends_it() {
+        let complaints = [
+            (
+                "docker: Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?",
+                "systemctl start docker",
+            ),
+            (
+                "permission denied while trying to connect to the Docker daemon socket",
+                "group `docker`",
+            ),
+            (
+                "docker: Error response from daemon: No such image: localhost/none:1",
+                "`[container] image`",
+            ),
+            (
+                "Error: localhost/none:1: image not known",
+                "`[container] image`",
+            ),
+            (
+                "Error: initializing source docker://registry.invalid/x:1: pinging container registry registry.invalid: no such host",
+                "`hotcell image build`",
+            ),
+            (
+                "Error response from daemon: pull access denied for x, repository does not exist",
+                "`hotcell image build`",
+            ),
+            (
+                "docker: Error response from daemon: OCI runtime create failed: cgroup: no such file",
+                "apt-get install runc",
+            ),
+            ("Error response from daemon: something else", "by hand"),
+        ];
+        for (said, mends) in complaints {
+            let hint = by_message("docker", said);
+            assert!(hint.contains(mends), "{said}: {hint}");
+        }
     }
 }
