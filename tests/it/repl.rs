@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Instant;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, tcgetattr};
 
 use crate::support::{Answer, Hotcell, PATIENCE, Running, anyone, everyone, has};
 
@@ -19,6 +20,8 @@ const END: &str = "\x04";
 pub struct Terminal {
     pub child: Child,
     pub keys: File,
+    /// Before anything ran in it.
+    pub modes: LocalModes,
     shown: Receiver<Vec<u8>>,
     /// All that was on the screen, escapes and all.
     pub screen: String,
@@ -43,6 +46,7 @@ impl Terminal {
                 .open(name.to_str().expect("text"));
             Stdio::from(open.expect("the other side"))
         };
+        let modes = tcgetattr(&pty).expect("modes").local_modes;
         // Its own session, whose terminal this is: Ctrl-C goes to the one in the foreground.
         let mut command = Command::new("/usr/bin/setsid");
         hotcell.dress(&mut command);
@@ -71,6 +75,7 @@ impl Terminal {
         Self {
             child,
             keys,
+            modes,
             shown,
             screen: String::new(),
             seen: 0,

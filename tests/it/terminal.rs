@@ -155,7 +155,7 @@ fn the_terminal_is_as_it_was_however_a_program_ends() {
             let program = format!("{wild}{rest}");
             let words = ["run", "-l", "python", "-c", &program];
             let mut terminal = Terminal::start(&hotcell, &words, &[]);
-            let before = tcgetattr(&terminal.keys).expect("modes").local_modes;
+            let before = terminal.modes;
             assert!(before.contains(LocalModes::ICANON));
             terminal.wait_for("raw");
             let meanwhile = tcgetattr(&terminal.keys).expect("modes").local_modes;

@@ -8,6 +8,7 @@
 
 mod guest;
 
+use std::cmp::Reverse;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -40,13 +41,13 @@ impl ProcUsage {
         let seen = self.look(workspace, pidfd);
         match seen.runs || seen.tables > QUICK {
             true => seen.with(seen.pages),
-            false => seen.with(seen.shares_of_pages()),
+            false => seen.with_shared_once(0),
         }
     }
 
-    /// The same for one that may have `limit` bytes: if it has more than that at the first look, what is shared is counted once, which takes
-    /// as long as its page tables are large, and as long as its processes hold the locks of their memory. Page tables alone may be too much: then
-    /// there is nothing to look up.
+    /// The same for one that may have `limit` bytes: if it has more than that at the first look, what is shared is counted once, until it is no
+    /// more than that. This takes as long as its page tables are large, and as long as its processes hold the locks of their memory. Page tables
+    /// alone may be too much: then there is nothing to look up.
     pub fn read_within(
         &self,
         workspace: BorrowedFd<'_>,
@@ -60,7 +61,7 @@ impl ProcUsage {
         }
         match seen.with(0) {
             kernel if kernel.memory_now > limit => kernel,
-            _ => seen.with(seen.shares_of_pages()),
+            _ => seen.with_shared_once(limit),
         }
     }
 
@@ -81,7 +82,7 @@ impl ProcUsage {
         let Ok((proc, pids)) = found else {
             return seen;
         };
-        for pid in &pids {
+        for pid in pids {
             // What ends while it is being counted does not count.
             let Ok(status) = read(proc.as_fd(), &format!("{pid}/status")) else {
                 continue;
@@ -93,9 +94,11 @@ impl ProcUsage {
             seen.tables += tables;
             let is = |state: &str| status.contains(&format!("\nState:\t{state}"));
             seen.runs |= !(is("T") || is("S") && threads == 1);
-            seen.pages += field(&status, "VmRSS:") * 1024;
+            let pages = field(&status, "VmRSS:") * 1024;
+            seen.pages += pages;
+            seen.processes.push((pid, pages));
         }
-        seen.processes = Some((proc, pids));
+        seen.proc = Some(proc);
         seen
     }
 }
@@ -110,7 +113,9 @@ struct Seen {
     runs: bool,
     /// The pages of all processes; those that some of them share for each.
     pages: u64,
-    processes: Option<(OwnedFd, Vec<String>)>,
+    /// Where the processes are, and the pages of each.
+    proc: Option<OwnedFd>,
+    processes: Vec<(String, u64)>,
 }
 
 impl Seen {
@@ -122,16 +127,18 @@ impl Seen {
         }
     }
 
-    /// The pages of all processes, what is shared divided among those who do.
-    fn shares_of_pages(&self) -> u64 {
-        let share = |proc: &OwnedFd, pid: &String| {
+    /// All that is used, what is shared divided among those who do; for so many of the processes, the largest first, that it is within `limit`.
+    fn with_shared_once(mut self, limit: u64) -> Usage {
+        self.processes.sort_by_key(|(_, pages)| Reverse(*pages));
+        let mut all = self.pages;
+        for (pid, pages) in &self.processes {
+            let (Some(proc), false) = (&self.proc, self.with(all).memory_now <= limit) else {
+                break;
+            };
             let rollup = read(proc.as_fd(), &format!("{pid}/smaps_rollup")).unwrap_or_default();
-            field(&rollup, "Pss:") * 1024
-        };
-        let processes = self.processes.as_ref();
-        processes.map_or(0, |(proc, pids)| {
-            pids.iter().map(|pid| share(proc, pid)).sum()
-        })
+            all = all - pages + field(&rollup, "Pss:") * 1024;
+        }
+        self.with(all)
     }
 }
 

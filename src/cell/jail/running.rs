@@ -10,6 +10,7 @@ use std::time::Duration;
 use jail::cgroup::Usage;
 use jail::{JailError, Watcher};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Signal, pidfd_send_signal};
 use tokio::sync::oneshot;
 
 use super::branches::Leader;
@@ -284,6 +285,8 @@ impl Cell for JailCell {
         Box::pin(async {
             // A pid 1 ends after all others of its namespace.
             let init = self.cell.inner.init()?.try_clone_to_owned()?;
+            // Where only our init was left on another kernel, it was not killed yet.
+            let _ = pidfd_send_signal(&init, Signal::KILL);
             let wait = move || poll(&mut [PollFd::new(&init, PollFlags::IN)], Some(&GONE));
             match tokio::task::spawn_blocking(wait).await?? {
                 0 => Err(io::ErrorKind::TimedOut.into()),
