@@ -1,8 +1,15 @@
 //! The real registries: what the built-in recipes pin is there, is what they say, and runs in a cell.
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Answer, Hotcell, Running, everyone, has, ordinary};
+use serde_json::json;
+
+use crate::mcp::client::Client;
+use crate::support::{
+    Answer, Hotcell, PATH, PATIENCE, Running, eventually, everyone, has, ordinary,
+};
 
 fn told(hotcell: &Hotcell, path: &str, arguments: &[&str]) -> Answer {
     Running::start(&mut command(hotcell, path, arguments)).finish()
@@ -139,5 +146,25 @@ fn gvisor_is_added_and_programs_run_in_it() {
         assert_eq!(added.status.code(), Some(0), "{said}");
         let ran = told(&hotcell, "/nowhere", &run);
         assert_eq!(ran.out(), "42\n", "{}", ran.err());
+        let runsc = hotcell.place("home/.local/share/hotcell/runtimes/bin/runsc");
+        let is_gone = || running(&runsc).is_empty();
+        assert!(eventually(PATIENCE, is_gone), "{:?}", running(&runsc));
+        // A server that has no time to say goodbye, with one that waits.
+        let serve = command(&hotcell, PATH, &["serve", "--isolation", "gvisor"]);
+        let mut client = Client::of(serve);
+        client.begin();
+        client.run(json!({ "code": "print(1)", "language": "python" }));
+        let control = eventually(PATIENCE, || !running(&runsc).is_empty());
+        client.child.kill().expect("SIGKILL");
+        assert!(control, "the control: it is found");
+        assert!(eventually(PATIENCE, is_gone), "{:?}", running(&runsc));
     }
+}
+
+/// The processes that were started by this name.
+fn running(program: &Path) -> Vec<String> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let words = entries.filter_map(|it| fs::read_to_string(it.path().join("cmdline")).ok());
+    let name = program.to_str().unwrap();
+    words.filter(|words| words.starts_with(name)).collect()
 }

@@ -14,7 +14,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 /// By then the answer is on its way.
 const BEHIND: Duration = Duration::from_millis(5);
 
-/// One that is to be ended. If this process ends before, the end of the socket ends it.
+/// One that is to be ended. If this process ends before, the process that watches it does so.
 struct Empty {
     _status: OwnedFd,
     pidfd: OwnedFd,

@@ -6,9 +6,12 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Gid, Mode, OFlags, Uid};
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::net::RecvFlags;
+use rustix::process::{PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
 
 use super::{CONTROL, LIBRARY, ROOT, SHOWN, SPEC, STATUS, Sandbox, WORKSPACE, part};
 use crate::codec::{self, Codec};
@@ -17,6 +20,7 @@ use crate::error::{Failed, step};
 use crate::init::{c_strings, ids, listener, report_failure};
 use crate::spawner::open_loopback;
 use crate::spec::{Missing, Status, Wall};
+use crate::sys::Forked;
 use crate::{sys, wire};
 
 /// What `runsc` is told besides: no cgroups (they are not ours to make), FIFOs of the workspace for sessions.
@@ -46,6 +50,7 @@ fn launch(status: &OwnedFd) -> Result<std::convert::Infallible, Failed> {
         let control = rustix::io::fcntl_dupfd_cloexec(control, 10)?;
         Ok((sandbox, stdio, control, rest.next()))
     })?;
+    step("watching the server", || watch(&control))?;
     step("entering namespaces", || enter(&sandbox))?;
     let listener = match sandbox.listen {
         Some(port) => Some(step("opening the loopback listener", || {
@@ -101,6 +106,23 @@ fn launch(status: &OwnedFd) -> Result<std::convert::Infallible, Failed> {
         let env = c_strings(&["PATH=/usr/sbin:/usr/bin:/sbin:/bin".into()])?;
         Err(sys::exec(&argv[0], &argv, &env))
     })
+}
+
+/// Starts a process that ends `runsc`, which this process becomes, when the server is gone. Our init inside does so too, but not every gVisor
+/// tells it.
+fn watch(control: &OwnedFd) -> io::Result<()> {
+    let runsc = pidfd_open(getpid(), PidfdFlags::empty())?;
+    if let Forked::Parent { .. } = sys::fork()? {
+        return Ok(());
+    }
+    let _ = sys::close_all_but(&[control.as_raw_fd(), runsc.as_raw_fd()]);
+    let mut fds = [
+        PollFd::new(control, PollFlags::empty()),
+        PollFd::new(&runsc, PollFlags::IN),
+    ];
+    while let Err(Errno::INTR) = poll(&mut fds, None) {}
+    let _ = pidfd_send_signal(&runsc, Signal::KILL);
+    sys::exit_now(0);
 }
 
 /// What it is told, the program's ends of its streams, and what else was sent.
