@@ -188,7 +188,7 @@ impl JailProvider {
         }
         let pool = self.pool(start.launch, start.has_input, start.caller)?;
         let maker = pool.as_ref();
-        let maker = maker.and_then(|pool| ahead_maker(pool, start.launch, start.requirement));
+        let maker = maker.and_then(|pool| self.ahead_maker(pool, start.launch, start.requirement));
         let ahead = maker.map(|maker| self.aheads.take(maker, self.budget()));
         let (waiting, refills) = ahead.unwrap_or_default();
         if let Some(waiting) = waiting
@@ -240,6 +240,23 @@ impl JailProvider {
         Ok(JailCell::new(started, refills, is_warm).holding(in_use))
     }
 
+    /// Who makes sandboxes that have done the imports which the program begins with, where any wait.
+    fn ahead_maker(
+        &self,
+        pool: &Arc<Pool<ZygoteMaker>>,
+        launch: &Launch,
+        requirement: Requirement,
+    ) -> Option<AheadMaker> {
+        self.warming.as_ref().filter(|it| it.size > 0)?;
+        let prestart = launch.prestart.as_ref()?;
+        Some(AheadMaker {
+            zygote: pool.clone(),
+            ahead: prestart.ahead.clone()?,
+            requirement,
+            launch: Launch::new(Vec::new()).limits(prestart.limits.clone()),
+        })
+    }
+
     fn budget(&self) -> Arc<Budget> {
         let budget = self.budget.get_or_init(|| Arc::new(Budget::of_host()));
         budget.clone()
@@ -261,7 +278,7 @@ impl Provider for JailProvider {
         caller: &Caller,
     ) -> Result<(), CellError> {
         if let Some(pool) = self.pool(launch, false, caller)? {
-            match ahead_maker(&pool, launch, requirement) {
+            match self.ahead_maker(&pool, launch, requirement) {
                 Some(maker) => self.aheads.keep(maker, self.budget()),
                 None => pool.keep(),
             }
@@ -302,21 +319,6 @@ impl Provider for JailProvider {
     fn settle(&self) {
         self.sources.settle();
     }
-}
-
-/// Who makes sandboxes that have done the imports which the program begins with.
-fn ahead_maker(
-    pool: &Arc<Pool<ZygoteMaker>>,
-    launch: &Launch,
-    requirement: Requirement,
-) -> Option<AheadMaker> {
-    let prestart = launch.prestart.as_ref()?;
-    Some(AheadMaker {
-        zygote: pool.clone(),
-        ahead: prestart.ahead.clone()?,
-        requirement,
-        launch: Launch::new(Vec::new()).limits(prestart.limits.clone()),
-    })
 }
 
 fn policy(launch: &Launch) -> Policy {

@@ -4,10 +4,10 @@
 //! `hotcell run`; stdout, stderr, exit code and signal must be the same to the letter. What a
 //! sandbox must change (uid, host name, limits) no program there prints.
 
-mod answer;
-mod ours;
+pub mod answer;
+pub mod ours;
 mod plain;
-mod program;
+pub mod program;
 mod top_level;
 mod typescript;
 

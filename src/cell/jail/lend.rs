@@ -7,11 +7,11 @@ use std::time::Duration;
 use jail::codec;
 use tokio::time::timeout;
 
+use super::JailProvider;
 use super::loan::{Found, Line, Order};
 use super::prestarted::Prestarted;
 use super::running::Guard;
 use super::setup::AsyncCell;
-use super::{JailProvider, ahead_maker};
 use crate::caller::Caller;
 use crate::cell::pool::Taken;
 use crate::cell::{CellError, Requirement};
@@ -54,7 +54,7 @@ impl JailProvider {
         let pool = self.pool(&launch, order.has_input, caller)?;
         let usual = Requirement::default();
         let maker = pool.as_ref();
-        let maker = maker.and_then(|pool| ahead_maker(pool, &launch, usual));
+        let maker = maker.and_then(|pool| self.ahead_maker(pool, &launch, usual));
         let ahead = maker.map(|maker| self.aheads.take(maker, self.budget()));
         let (waiting, mut refills) = ahead.unwrap_or_default();
         if let Some(waiting) = waiting {

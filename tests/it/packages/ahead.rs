@@ -1,5 +1,6 @@
 //! Sandboxes that wait with a program's packages loaded.
 
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -8,6 +9,10 @@ use serde_json::{Value, json};
 use super::registry::{Registry, wheel};
 use super::{OLD, command, installer};
 use crate::mcp::client::Client;
+use crate::raw::record;
+use crate::same::answer::{Answer, difference};
+use crate::same::ours::of_output;
+use crate::same::program::Program;
 use crate::support::{Hotcell, PATIENCE, eventually, everyone};
 
 /// A module that knows whether its program was there when it was loaded, and does at its import what packages do.
@@ -34,6 +39,17 @@ tidy.seen.append(1); tidy.file.seek(0)
 print(os.environ['TIDY'], os.getcwd(), random.random(), tidy.file.read(), threading.active_count(), tidy.seen, __name__, __file__)
 print(tidy.ahead, 'socket' in tidy.links, sorted(os.listdir('/workspace')), os.listdir('/workspace/.home'))
 ";
+/// What a package may do at its import and a program meet. Where no program is yet it leaves a file, which nobody but its result shows.
+const EFFECTS: &str = "
+import os, random, tempfile, threading
+if not os.path.exists('/workspace/main.py'):
+    open('/workspace/.ahead', 'w').close()
+os.environ['EFFECTS'] = 'set'
+os.makedirs('/tmp/effects', exist_ok=True); os.chdir('/tmp/effects')
+random.seed(7)
+file = tempfile.TemporaryFile()
+thread = threading.Thread(target=threading.Event().wait, daemon=True); thread.start()
+";
 
 fn registry() -> Registry {
     let registry = Registry::start();
@@ -42,6 +58,7 @@ fn registry() -> Registry {
         registry.add(name, "1.0", OLD, &wheel(name, "1.0", &files, &[]));
     };
     add("tidy", TIDY);
+    add("effects", EFFECTS);
     add(
         "loud",
         "print('loud is here')\nimport os\nahead = not os.path.exists('/workspace/main.py')\n",
@@ -54,8 +71,12 @@ fn registry() -> Registry {
 }
 
 fn serve(hotcell: &Hotcell, registry: &Registry) -> Option<Client> {
+    serve_with(hotcell, registry, &[])
+}
+
+fn serve_with(hotcell: &Hotcell, registry: &Registry, options: &[&str]) -> Option<Client> {
     let mut server = command(hotcell, registry, Some(installer()?));
-    server.arg("serve");
+    server.arg("serve").args(options);
     let mut client = Client::of(server);
     client.begin();
     Some(client)
@@ -135,6 +156,76 @@ fn a_package_that_prints_or_fails_where_no_program_is_waits_for_none() {
             }
         }
     }
+}
+
+/// Those of `tests/same` that can begin with an import of a package.
+fn programs() -> Vec<Program> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/same/python");
+    let all = Program::read_all(&folder, &["py"]).into_iter();
+    // What must be the first of a file stays so: a name of an encoding, the imports of `__future__`.
+    let is_bound = |code: &str| {
+        let marks = ["\u{feff}", "#!", "# -*-", "# coding", "\u{c}"];
+        marks.iter().any(|it| code.starts_with(it)) || code.contains("__future__")
+    };
+    let is_plain = |it: &Program| it.args.is_empty() && it.files.is_empty() && it.needs.is_none();
+    all.filter(|it| is_plain(it) && !is_bound(&it.code))
+        .map(|it| Program {
+            code: format!("import effects\n0\n{}", it.code),
+            ..it
+        })
+        .collect()
+}
+
+/// What it said, and whether it found its package loaded.
+fn answer(client: &mut Client, program: &Program) -> (Answer, bool) {
+    let mut asked = json!({ "code": program.code, "language": "python" });
+    if let Some(stdin) = &program.stdin {
+        asked["stdin"] = stdin.as_str().into();
+    }
+    let output = record(&client.run(asked));
+    let mut files = output["files"].as_array().into_iter().flatten();
+    let was_ahead = files.any(|file| file["name"] == ".ahead");
+    (of_output(&output), was_ahead)
+}
+
+#[test]
+fn no_program_can_tell_that_its_package_was_loaded_before_it_came() {
+    let registry = registry();
+    let Some(hotcell) = everyone().into_iter().next() else {
+        return;
+    };
+    let (Some(mut new), Some(mut waiting)) = (
+        serve_with(&hotcell, &registry, &["--pool", "0"]),
+        serve(&hotcell, &registry),
+    ) else {
+        return;
+    };
+    // A third of them, as with other kinds of sandboxes that take their time.
+    let programs: Vec<Program> = programs().into_iter().step_by(3).collect();
+    assert!(programs.len() >= 100, "only {} programs", programs.len());
+    let (mut told, mut ahead) = (String::new(), 0);
+    for program in &programs {
+        let (expected, was_ahead) = answer(&mut new, program);
+        assert!(!was_ahead, "control: {}", program.name);
+        // One that looks closely at its runtime never finds it loaded.
+        for _ in 0..4 {
+            thread::sleep(Duration::from_millis(100));
+            let (found, was_ahead) = answer(&mut waiting, program);
+            if let Some(how) = difference(&expected, &found) {
+                told += &format!("{} (ahead: {was_ahead}):\n{how}", program.name);
+            }
+            if was_ahead {
+                ahead += 1;
+                break;
+            }
+        }
+    }
+    assert!(told.is_empty(), "{told}");
+    assert!(
+        ahead * 10 > programs.len() * 7,
+        "{ahead} of {} found it loaded",
+        programs.len()
+    );
 }
 
 #[test]
