@@ -259,7 +259,7 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
         }
     };
     let mut launch = launch;
-    let preparation = Preparation::take(runtime, &mut launch);
+    let preparation = Preparation::take(definition, runtime, &mut launch);
     let (packages, lent) = packages.plan(definition, runtime, trees, isolation);
     let (source, file) = match &session {
         Some(session) => session::call_file(session, &path, parts.call.number),

@@ -87,7 +87,9 @@ impl RunPlan {
                 if !prestart.zygote.leave.is_empty() {
                     prestart.ahead = self.ahead(how, set, &prestart.prelude, fill);
                 }
-                prestart.prelude = format!("{}\n{}", fill(&how.prelude), prestart.prelude);
+                if !how.prelude.is_empty() {
+                    prestart.prelude = format!("{}\n{}", fill(&how.prelude), prestart.prelude);
+                }
             }
             add_variables(&mut launch.env, variables);
             return (launch.files(links), None);

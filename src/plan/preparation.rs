@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-use super::BUILD_FOLDER;
+use super::{BUILD_FOLDER, HOME};
 use crate::cell::{Launch, Prestart};
-use crate::language::Runtime;
+use crate::language::{Definition, Runtime};
 use crate::request::{CellPath, FileSource, InputFile};
 
 /// What is done before such a program starts.
 ///
-/// SECURITY: an engine that reads a stranger's program is a program like any other. It gets that text and nothing else; what it makes is only
-/// bytes to us, and goes only into the cell that runs the same text.
+/// SECURITY: an engine that reads a stranger's program is a program like any other. It gets that text, with the files of its language beside it,
+/// and nothing else; what it makes is only bytes to us, and goes only into the cell that runs the same text.
 #[derive(Debug, Clone)]
 pub struct Preparation {
     /// The engine's own.
     pub launch: Launch,
-    /// The runtime that waits for the first of the files which it may make.
+    /// The runtime that waits for the first of the files one of which it makes.
     prestart: Prestart,
     made: Vec<CellPath>,
 }
@@ -25,7 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Preparation {
     /// Of a run that could go on with `launch.prestart`, if its program were prepared; the launch is left with what does both.
-    pub fn take(runtime: &Runtime, launch: &mut Launch) -> Option<Self> {
+    pub fn take(definition: &Definition, runtime: &Runtime, launch: &mut Launch) -> Option<Self> {
         let engine = runtime.way.embedded.as_ref()?;
         let program = launch.files.first()?;
         if runtime.way.prepared.is_empty() {
@@ -38,9 +38,18 @@ impl Preparation {
             source: FileSource::EmptyFolder,
             mode: 0o755,
         };
+        let is_ours = |it: &&InputFile| it.path.as_str().starts_with(HOME);
+        let beside = launch.files[1..].iter().filter(|it| !is_ours(it));
+        // What it does not read it has to find all the same: a name may mean one file or another.
+        let beside = beside.map(|it| match it.source {
+            FileSource::EmptyFolder => it.clone(),
+            _ if definition.owns(it.path.as_str()) => it.clone(),
+            _ => InputFile::from_bytes(it.path.clone(), []),
+        });
         let own = Launch::new(words.map(str::to_owned).to_vec())
             .env(launch.env.clone())
             .files([program.clone(), empty])
+            .files(beside)
             .limits(launch.limits.clone())
             .timeout(TIMEOUT)
             .collect(folder);
@@ -54,9 +63,13 @@ impl Preparation {
     /// The run's launch with what the engine made; nothing if that is none of what it makes.
     pub fn finish(&self, mut launch: Launch, collected: Vec<InputFile>) -> Option<Launch> {
         let (first, mut prestart) = (self.made.first()?, self.prestart.clone());
-        let [mut file] = <[InputFile; 1]>::try_from(collected).ok()?;
-        let name = file.path.as_str().rsplit('/').next()?;
-        let made = self.made.iter().find(|made| made.as_str() == name)?;
+        let files: Vec<InputFile> = collected.into_iter().map(placed).collect::<Option<_>>()?;
+        let is_made = |made: &&CellPath| files.iter().any(|file| file.path == **made);
+        let made = self.made.iter().find(is_made)?;
+        let is_taken = |file: &InputFile| launch.files.iter().any(|it| it.is_in_the_way_of(file));
+        if files.iter().any(is_taken) {
+            return None;
+        }
         let zygote = &mut prestart.zygote;
         zygote.script = made.as_str().into();
         for word in &mut zygote.argv {
@@ -69,7 +82,13 @@ impl Preparation {
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
         launch.prestart = Some(prestart);
-        file.path = made.clone();
-        Some(launch.files([file]))
+        Some(launch.files(files))
     }
+}
+
+/// A file where the program finds it, of one that the engine has left for that.
+fn placed(mut file: InputFile) -> Option<InputFile> {
+    let inner = file.path.as_str().strip_prefix(BUILD_FOLDER)?;
+    file.path = CellPath::parse(inner.strip_prefix('/')?).ok()?;
+    Some(file)
 }

@@ -2,12 +2,12 @@
 
 use jail::Zygote;
 
-use super::Defaults;
 use super::additions::Additions;
 use super::binding::Bound;
+use super::{BUILD_FOLDER, Defaults};
 use crate::cell::{Launch, Prestart};
 use crate::language::{Display, Rule, Warm};
-use crate::request::InputFile;
+use crate::request::{FileSource, InputFile};
 
 /// What a program is, as far as that decides.
 pub struct Program<'a> {
@@ -36,8 +36,12 @@ impl Program<'_> {
         let warm = self.warm()?;
         let limits = defaults.prestarted_limits();
         let prepared = runtime.way.prepared.first();
-        // The engine that prepares a program sees nothing beside it.
-        let is_whole = self.files.len() == 1 && launch.view.mounts.is_empty();
+        // The engine that prepares a program is given its files one by one, and leaves its own in a folder.
+        let is_given = |file: &InputFile| {
+            let is_folder = matches!(file.source, FileSource::HostFolder(_));
+            !is_folder && !file.path.as_str().starts_with(BUILD_FOLDER)
+        };
+        let is_whole = self.files.iter().all(is_given) && launch.view.mounts.is_empty();
         if prepared.is_some() && (!is_whole || self.additions.session.is_some()) {
             return None;
         }
@@ -140,6 +144,8 @@ impl Program<'_> {
             && !self.files.iter().any(is_in_home)
             && self.additions.bound().is_none_or(can_bind)
             && self.additions.shows.is_none_or(can_show)
-            && (!self.has_packages || packages.is_some_and(|how| !how.prelude.is_empty()))
+            && (!self.has_packages
+                || runtime.way.links_later
+                || packages.is_some_and(|how| !how.prelude.is_empty()))
     }
 }

@@ -55,6 +55,9 @@ pub struct Way {
     /// Its runtime runs no prelude, so a program that needs one gets a new runtime.
     #[serde(default)]
     pub without_prelude: bool,
+    /// Its runtime looks for packages only when a program asks for one: those that are found by links may be laid where it waits.
+    #[serde(default)]
+    pub links_later: bool,
     /// The word of `run` that has the runtime write at once what is printed. It is left out where our library gathers that: in CPython.
     pub unbuffered: Option<String>,
     /// How its pre-started runtime is started, if that is not how it runs a program: another way's `run`, whose runtimes it then shares.

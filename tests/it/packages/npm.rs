@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use super::registry::{Registry, tarball};
 use super::{bring, command};
-use crate::support::{Hotcell, Running, anyone, everyone, has};
+use crate::mcp::client::Client;
+use crate::support::{Hotcell, PATIENCE, Running, anyone, eventually, everyone, has};
 
 /// A folder whose `bin` has nothing but the installer, fetched once by our own recipe.
 pub fn installer() -> Option<&'static Path> {
@@ -91,6 +92,51 @@ fn where_no_node_is_packages_are_installed_once_and_then_nobody_is_asked() {
                 "{again}"
             );
             assert_eq!(registry.asked(), asked, "a second run asked the registry");
+        }
+    }
+}
+
+#[test]
+fn a_node_that_waited_finds_the_packages_of_its_program_and_no_others() {
+    let installer = installer().filter(|_| has("node"));
+    let Some(installer) = installer else { return };
+    for hotcell in everyone() {
+        let registry = filled();
+        let mut server = command(&hotcell, &registry, Some(installer));
+        server.arg("serve");
+        let mut client = Client::of(server);
+        client.begin();
+        let module = "import twice, { needs } from '@scope/newthing';\nimport { version, folder } from 'oldthing';\n";
+        let look = "console.log(twice(4), needs, version, folder.startsWith('/opt/packages/'), (await import('node:fs')).readdirSync('/workspace').join())";
+        let module = format!("{module}{look}");
+        let common = "console.log(require('oldthing').version)";
+        for (language, code, said) in [
+            ("javascript@node", &*module, "8 1.0.0 2.0.0 true"),
+            ("typescript@node", &*module, "8 1.0.0 2.0.0 true"),
+            ("javascript@node", common, "2.0.0"),
+            ("typescript@node", common, "2.0.0"),
+        ] {
+            let mut run = |packages: Value| {
+                client.run(json!({ "language": language, "code": code, "packages": packages }))
+            };
+            let first = run(json!(["@scope/newthing", "oldthing@2"]));
+            let stdout = &first["structuredContent"]["stdout"];
+            let text = stdout.as_str().unwrap_or_default();
+            assert!(
+                text.starts_with(said),
+                "{language} {}: {first}",
+                hotcell.name
+            );
+            let mut again = Value::Null;
+            let came = eventually(PATIENCE, || {
+                again = run(json!(["@scope/newthing", "oldthing@2"]));
+                again["_meta"]["dev.hotcell/run"]["runtime"]["start"] == "warm"
+            });
+            assert!(came, "{language} {}: {again}", hotcell.name);
+            assert_eq!(again["structuredContent"]["stdout"], *stdout, "{language}");
+            // Control: without them, such a node finds none.
+            let without = run(json!([]));
+            assert_eq!(without["isError"], true, "{language}: {without}");
         }
     }
 }

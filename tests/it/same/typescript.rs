@@ -102,6 +102,85 @@ fn programs_of_node_say_the_same_as_typescript_in_a_node_that_waited() {
     compare(&hotcell, programs, at_least);
 }
 
+/// Programs whose imports lead to files beside them.
+const BESIDE: [(&str, &str, &[(&str, &str)]); 7] = [
+    (
+        "imports",
+        "import { twice, type Pair } from './lib/twice';\nimport { name } from './names.js';\nconst pair: Pair = [1, 2];\nconsole.log(twice(pair), name, import.meta.url)",
+        &[
+            (
+                "lib/twice.ts",
+                "import { two } from '../two';\nexport type Pair = [number, number];\nexport const twice = (it: Pair) => it.map((n) => n * two);",
+            ),
+            ("two.ts", "export const two: number = 2;"),
+            ("names.js", "export const name = 'n';"),
+            ("package.json", "{\"type\": \"module\"}"),
+        ],
+    ),
+    (
+        "which of two",
+        "import { one } from './one';\nimport { other } from './other.js';\nconsole.log(one as string, other)",
+        &[
+            ("one.js", "exports.one = 'js';"),
+            ("one.ts", "export const one: string = 'ts';"),
+            ("other.js", "exports.other = 'js';"),
+            ("other.ts", "export const other: string = 'ts';"),
+        ],
+    ),
+    (
+        "data",
+        "import { readFileSync, readdirSync } from 'node:fs';\nconsole.log(readFileSync('in/data.txt', 'utf8') as string, readdirSync('.').sort(), readdirSync('in'))",
+        &[("in/data.txt", "text"), ("in/more.ts", "unused(")],
+    ),
+    (
+        "a circle",
+        "import { b } from './b';\nexport const a = (): number => 1;\nconsole.log(b())",
+        &[(
+            "b.ts",
+            "import { a } from './main';\nexport const b = (): number => a() + 1;",
+        )],
+    ),
+    (
+        "thrown",
+        "import { f } from './f';\n\nf(1 as number)",
+        &[(
+            "f.ts",
+            "type A = number;\n\nexport function f(a: A): never {\n  throw new Error('on line four ' + a)\n}",
+        )],
+    ),
+    (
+        "broken",
+        "import { f } from './f';\nf()",
+        &[("f.ts", "export const f: number = ;")],
+    ),
+    (
+        "what an engine leaves",
+        "import { f } from './f';\nconsole.log(f as number)",
+        &[
+            ("f.ts", "export const f: number = 1;"),
+            (".build/main.txt", "the caller's"),
+        ],
+    ),
+];
+
+#[test]
+fn typescript_with_files_beside_it_says_the_same_in_a_node_that_waited() {
+    if !has("node") {
+        return;
+    }
+    for hotcell in everyone() {
+        let programs = BESIDE.map(|(name, code, files)| {
+            let files: serde_json::Map<_, _> = files
+                .iter()
+                .map(|(path, text)| ((*path).to_owned(), (*text).into()))
+                .collect();
+            (name.to_owned(), json!({ "code": code, "files": files }))
+        });
+        // One is broken, and one has a folder where the engine leaves what it made.
+        compare(&hotcell, programs.to_vec(), BESIDE.len() - 2);
+    }
+}
+
 /// Runs each on a server with sandboxes that wait and on one without; so many of them find one.
 fn compare(hotcell: &Hotcell, programs: Vec<(String, Value)>, at_least: usize) {
     let client = |pool: &str| {

@@ -24,7 +24,7 @@ pub fn for_node(program: &Program) -> Result<u8, Failed> {
     let source = value::wanted(program.text()?, Dialect::of(&main));
     let written = files.translate(&main, &source, WRITTEN)?;
     let [node, args @ ..] = program.args.as_slice() else {
-        return leave(&written).map(|()| 0);
+        return files.leave(&main).map(|()| 0);
     };
     let mut command = Command::new(node);
     command.arg("--enable-source-maps").arg(&written).args(args);
@@ -32,18 +32,25 @@ pub fn for_node(program: &Program) -> Result<u8, Failed> {
     Err(ours(format!("{node}: {}", command.exec())))
 }
 
-/// Leaves a file for whoever starts it.
-fn leave(written: &Path) -> Result<(), Failed> {
-    let place = written.with_file_name(LEFT);
-    let place = place.join(written.file_name().unwrap_or_default());
-    fs::rename(written, &place).map_err(|error| ours(format!("{}: {error}", place.display())))
-}
-
 /// Which files were translated, and what became of each.
 #[derive(Default)]
 struct Files(HashMap<PathBuf, PathBuf>);
 
 impl Files {
+    /// Leaves what was written for whoever starts `main`, each below the folder as it is beside the program.
+    fn leave(&self, main: &Path) -> Result<(), Failed> {
+        let beside = main.parent().unwrap_or(Path::new(""));
+        for written in self.0.values() {
+            let fail = |error| ours(format!("{}: {error}", written.display()));
+            let inner = written.strip_prefix(beside);
+            let inner = inner.map_err(|_| ours(format!("{} is elsewhere", written.display())))?;
+            let place = beside.join(LEFT).join(inner);
+            fs::create_dir_all(place.parent().unwrap_or(beside)).map_err(fail)?;
+            fs::rename(written, &place).map_err(fail)?;
+        }
+        Ok(())
+    }
+
     /// Writes a file as node can read it, and those that it imports and node cannot read; `name` is what it is called then.
     fn translate(&mut self, path: &Path, source: &str, name: &str) -> Result<PathBuf, Failed> {
         let dialect = Dialect::of(path);
