@@ -74,9 +74,37 @@ impl Drop for Hold {
     }
 }
 
+/// How many values a text of JSON has at most: each is the first of a list or object, or has a comma before it. Once it is read each may take a
+/// hundred times its text.
+pub fn json_values(json: &[u8]) -> usize {
+    let (mut count, mut in_text, mut is_escaped) = (1, false, false);
+    for byte in json {
+        if in_text {
+            in_text = is_escaped || *byte != b'"';
+            is_escaped = !is_escaped && *byte == b'\\';
+        } else {
+            in_text = *byte == b'"';
+            count += usize::from(matches!(byte, b',' | b'[' | b'{'));
+        }
+    }
+    count
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_value_is_overlooked_and_no_text_counts() {
+        for (json, count) in [
+            (r#"{"a":[],"b":{},"c":[1,[2]]}"#, 9),
+            (r#""a,[{\",[{""#, 1),
+            (r#"["\\",1]"#, 3),
+            ("", 1),
+        ] {
+            assert_eq!(json_values(json.as_bytes()), count, "{json}");
+        }
+    }
 
     #[test]
     fn what_does_not_fit_is_refused_and_what_goes_makes_room() {

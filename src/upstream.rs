@@ -45,7 +45,7 @@ use approval::Approved;
 pub use approval::{Approver, Decision, Pause, Question};
 pub use bridge::Bridge;
 pub use call::{Arguments, CallError};
-pub use catalogue::Catalogue;
+pub use catalogue::{Catalogue, counted};
 pub use launch::{LAUNCHER, ServerStderr, launch};
 pub use ledger::{Asking, Calls, Ledger, ToolCall};
 pub use lifecycle::ServerState;
@@ -58,6 +58,8 @@ pub use signature::is_unseen;
 
 /// Servers that are started at a time to learn their tools.
 const AT_ONCE: usize = 4;
+/// Characters that are read of what a tool says of itself. A model is shown fewer.
+const LONGEST: usize = 20_000;
 
 /// A tool as its server describes it.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,13 +92,19 @@ impl Tool {
         signature::call(server, self, usize::MAX)
     }
 
+    /// About how many bytes it says of itself.
+    fn said(&self) -> u64 {
+        let texts = self.name.len() + self.description.len();
+        texts as u64 + ledger::weight(&self.input) + ledger::weight(&self.output)
+    }
+
     fn read(mut listed: Value) -> Option<Self> {
         Some(Self {
             name: listed["name"].as_str()?.to_owned(),
-            description: listed["description"]
-                .as_str()
-                .unwrap_or_default()
-                .to_owned(),
+            description: signature::cut(
+                listed["description"].as_str().unwrap_or_default(),
+                LONGEST,
+            ),
             input: listed["inputSchema"].take(),
             output: listed["outputSchema"].take(),
         })

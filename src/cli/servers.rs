@@ -14,7 +14,7 @@ use crate::config::Reach;
 use crate::engine::Engine;
 use crate::hint::Surface;
 use crate::language::Surroundings;
-use crate::upstream::{CallError, ServerStderr, UpstreamServer, UpstreamServers};
+use crate::upstream::{CallError, ServerStderr, UpstreamServer, UpstreamServers, counted};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -282,12 +282,15 @@ fn table(server: &Value) -> String {
     }
     let name = server["name"].as_str().unwrap_or_default();
     let mut text = match (server["tools"].as_array(), server["error"].as_str()) {
-        (Some(tools), _) => format!("{name}: {} tools\n", tools.len()),
+        (Some(tools), _) => format!("{name}: {}\n", counted(tools.len())),
         (None, Some(error)) => format!("{name}: {error}\n"),
         (None, None) if server["known"] == 0 => {
             format!("{name}: no tools known yet; `hotcell servers check` asks for them\n")
         }
-        (None, None) => format!("{name}: {} tools\n", server["known"]),
+        (None, None) => {
+            let known = server["known"].as_u64().unwrap_or_default();
+            format!("{name}: {}\n", counted(known as usize))
+        }
     };
     for name in server["unset"].as_array().into_iter().flatten() {
         text += &format!("  {} is not set\n", name.as_str().unwrap_or_default());

@@ -23,12 +23,15 @@ use super::nearest::nearest_first;
 use super::result_value::{self, Refused, ResultValue};
 use super::search::Searcher;
 use super::server::UpstreamServer;
+use super::signature::{cut, one_line};
 use super::{Arguments, CallError};
 use crate::loopback::{Body, Http, full};
 
 /// Calls of one run at a time, and the KiB of their arguments; more wait.
 const CALLS: usize = 32;
 const ROOM: u32 = 32 << 10;
+/// Characters of why a call has no value.
+const LONGEST_ERROR: usize = 2000;
 
 pub struct Bridge {
     servers: Vec<Arc<UpstreamServer>>,
@@ -154,7 +157,7 @@ impl Bridge {
             Ok(answer) => answer,
             Err(refused) => json!({ "error": {
                 "kind": refused.error.kind(),
-                "message": refused.message(name.trim_end_matches('.')),
+                "message": self.message(&refused, name.trim_end_matches('.')),
                 "server": server,
                 "tool": tool,
                 "details": refused.details,
@@ -209,6 +212,28 @@ impl Bridge {
         Ok(found?.call_whole(&asked.tool, arguments).await?)
     }
 
+    /// What a program is told of a call of `name`, of a tool or a server.
+    ///
+    /// SECURITY: where the program does not catch it a model reads it beside our own words. So what a server says is in one line and bounded;
+    /// all of it is in the details.
+    fn message(&self, refused: &Refused, name: &str) -> String {
+        let server = name.split('.').next().unwrap_or_default();
+        let is_ours = self.find(server).is_ok_and(|it| it.settings().is_none());
+        let error = refused.error.to_string();
+        let error = match is_ours {
+            true => error,
+            false => cut(&one_line(&error), LONGEST_ERROR),
+        };
+        let hint = match refused.error {
+            CallError::Unavailable(_) => "; run `hotcell servers` to see its messages",
+            _ => "",
+        };
+        match name {
+            "" => format!("{error}{hint}"),
+            name => format!("{name}: {error}{hint}"),
+        }
+    }
+
     fn find(&self, name: &str) -> Result<&Arc<UpstreamServer>, CallError> {
         let named = |it: &&Arc<UpstreamServer>| it.alias == name || it.name == name;
         self.servers.iter().find(named).ok_or_else(|| {
@@ -216,19 +241,6 @@ impl Bridge {
             let names = nearest_first(names.collect(), name);
             CallError::UnknownServer(names.join(", "))
         })
-    }
-}
-
-impl Refused {
-    fn message(&self, name: &str) -> String {
-        let hint = match self.error {
-            CallError::Unavailable(_) => "; run `hotcell servers` to see its messages",
-            _ => "",
-        };
-        match name {
-            "" => format!("{}{hint}", self.error),
-            name => format!("{name}: {}{hint}", self.error),
-        }
     }
 }
 

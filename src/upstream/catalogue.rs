@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use super::{UpstreamServer, UpstreamServers};
+use super::{UpstreamServer, UpstreamServers, signature};
 
 /// Tokens that the lines of all tools may have. It buys the model one call less, since it need not search.
 const MOST_FOR_LINES: usize = 580;
@@ -22,16 +22,19 @@ pub enum Catalogue {
 impl UpstreamServers {
     /// What is known of the tools now. Waits for nothing, and is the same as long as they are.
     pub fn catalogue(&self) -> Catalogue {
-        let lines = self.shown().flat_map(|server| server.signatures());
         let mut text = String::new();
         let mut left = MOST_FOR_LINES;
-        for line in lines {
-            let Some(rest) = left.checked_sub(tokens(&line)) else {
-                return Catalogue::Counted(self.counts(MOST_FOR_NAMES));
-            };
-            left = rest;
-            text += &line;
-            text.push('\n');
+        for server in self.shown() {
+            // One after the other: most servers have more of them than fit.
+            for tool in server.known().iter() {
+                let line = signature::line(&server.alias, tool);
+                let Some(rest) = left.checked_sub(tokens(&line)) else {
+                    return Catalogue::Counted(self.counts(MOST_FOR_NAMES));
+                };
+                left = rest;
+                text += &line;
+                text.push('\n');
+            }
         }
         Catalogue::Whole(text)
     }
@@ -65,6 +68,14 @@ impl UpstreamServers {
             let _ = write!(text, "{space}{one}");
         }
         text
+    }
+}
+
+/// How many tools there are, in words.
+pub fn counted(tools: usize) -> String {
+    match tools {
+        1 => "1 tool".to_owned(),
+        tools => format!("{tools} tools"),
     }
 }
 

@@ -12,14 +12,18 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use super::launch::{self, Life, ServerStderr};
-use super::link::{Answered, MOST_PAGES, MOST_TOOLS, News, Pending, Upstream};
+use super::link::{Answered, Listing, MOST_PAGES, News, Pending, Upstream};
 use super::{Arguments, CallError, Tool};
 use crate::config::Program;
+use crate::memory_budget::json_values;
 
 /// The revision that we ask for; any that has tools will do.
 const REVISION: &str = "2025-06-18";
-/// One message of a server.
+/// One message of a server, and the values that are in it.
 pub const LONGEST: u64 = 64 << 20;
+pub const MOST_VALUES: usize = 2_000_000;
+/// A message of so many bytes is read within a millisecond.
+const SHORT: usize = 64 << 10;
 
 /// An open connection to a server. Dropping it ends the server.
 pub struct Connection {
@@ -87,21 +91,20 @@ impl Connection {
     }
 
     async fn list(&self) -> Result<Vec<Tool>, String> {
-        let mut tools = Vec::new();
+        let mut tools = Listing::default();
         let mut cursor: Option<Value> = None;
         for _ in 0..MOST_PAGES {
             let params = cursor.map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
             let mut page = self.ask("tools/list", params.to_string()).await?;
             let listed = page.get_mut("tools").and_then(Value::as_array_mut);
             let listed = listed.map(std::mem::take);
-            tools.extend(listed.into_iter().flatten().filter_map(Tool::read));
+            tools.add(listed.into_iter().flatten().filter_map(Tool::read));
             cursor = page["nextCursor"].as_str().map(Value::from);
-            if cursor.is_none() || tools.len() >= MOST_TOOLS {
+            if cursor.is_none() || tools.is_full() {
                 break;
             }
         }
-        tools.truncate(MOST_TOOLS);
-        Ok(tools)
+        Ok(tools.tools)
     }
 
     async fn answer(&self, method: &str, params: String) -> Result<Value, CallError> {
@@ -220,7 +223,9 @@ async fn write(mut to: pipe::Sender, mut messages: mpsc::Receiver<String>) {
 async fn read(listener: Listener, from: pipe::Receiver, _life: Life) {
     let mut from = BufReader::new(from);
     while let Ok(Some(line)) = next_line(&mut from).await {
-        listener.read(&line);
+        if !listener.read(line).await {
+            return;
+        }
     }
 }
 
@@ -239,11 +244,25 @@ impl Drop for Listener {
 }
 
 impl Listener {
-    /// One message. What is none is some server's way to log.
-    pub fn read(&self, message: &[u8]) {
-        if let Ok(message) = serde_json::from_slice::<Map<String, Value>>(message) {
+    /// One message. What is none is some server's way to log. False for one with more in it than is read: then it ends.
+    ///
+    /// A long one is read aside: whoever else waits for an answer does not wait for this one.
+    pub async fn read(&self, message: Vec<u8>) -> bool {
+        let parse = |text: &[u8]| serde_json::from_slice::<Map<String, Value>>(text);
+        let heard = match message.len() <= SHORT {
+            true => parse(&message),
+            false => {
+                let work = move || (json_values(&message) <= MOST_VALUES).then(|| parse(&message));
+                match tokio::task::spawn_blocking(work).await {
+                    Ok(Some(heard)) => heard,
+                    _ => return false,
+                }
+            }
+        };
+        if let Ok(message) = heard {
             self.hear(Value::Object(message));
         }
+        true
     }
 
     fn hear(&self, mut message: Value) {

@@ -22,7 +22,7 @@ use rmcp::{ClientHandler, RoleClient, ServiceError};
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use super::link::{Answered, MOST_PAGES, MOST_TOOLS, News, Pending, Upstream};
+use super::link::{Answered, Listing, MOST_PAGES, News, Pending, Upstream};
 use super::tokens::Tokens;
 use super::{Arguments, CallError, Tool};
 use crate::config::Remote;
@@ -127,21 +127,20 @@ impl HttpConnection {
     }
 
     async fn list(&self) -> Result<Vec<Tool>, String> {
-        let mut tools = Vec::new();
+        let mut tools = Listing::default();
         let mut cursor = None;
         for _ in 0..MOST_PAGES {
             let params = PaginatedRequestParams::default().with_cursor(cursor);
             let page = self.service.list_tools(Some(params)).await;
             let page = page.map_err(|error| failure(&error).to_string())?;
             let read = |tool| serde_json::to_value(tool).ok().and_then(Tool::read);
-            tools.extend(page.tools.into_iter().filter_map(read));
+            tools.add(page.tools.into_iter().filter_map(read));
             cursor = page.next_cursor;
-            if cursor.is_none() || tools.len() >= MOST_TOOLS {
+            if cursor.is_none() || tools.is_full() {
                 break;
             }
         }
-        tools.truncate(MOST_TOOLS);
-        Ok(tools)
+        Ok(tools.tools)
     }
 }
 

@@ -183,7 +183,7 @@ impl Drop for Open {
 }
 
 /// About how many bytes of JSON a value is.
-fn weight(value: &Value) -> u64 {
+pub fn weight(value: &Value) -> u64 {
     match value {
         Value::String(text) => text.len() as u64 + 2,
         Value::Array(items) => 2 + items.iter().map(|it| weight(it) + 1).sum::<u64>(),

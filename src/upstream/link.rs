@@ -21,7 +21,9 @@ use crate::secret::Hidden;
 /// How long a server may take until it has told its tools. Some are downloaded first.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Tools of one server.
-pub const MOST_TOOLS: usize = 20_000;
+const MOST_TOOLS: usize = 20_000;
+/// Bytes that they say of themselves.
+const MOST_SAID: u64 = 32 << 20;
 /// Pages of a list of tools.
 pub const MOST_PAGES: usize = 200;
 
@@ -47,6 +49,29 @@ pub trait Upstream: Send + Sync {
     /// What must not come back from it, beside what the configuration says.
     fn secrets(&self) -> Vec<Hidden> {
         Vec::new()
+    }
+}
+
+/// The tools of a server as it tells them, page by page, until it has told enough.
+#[derive(Default)]
+pub struct Listing {
+    pub tools: Vec<Tool>,
+    said: u64,
+}
+
+impl Listing {
+    pub fn add(&mut self, tools: impl Iterator<Item = Tool>) {
+        for tool in tools {
+            self.said += tool.said();
+            if self.is_full() {
+                return;
+            }
+            self.tools.push(tool);
+        }
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.tools.len() >= MOST_TOOLS || self.said > MOST_SAID
     }
 }
 
@@ -130,5 +155,34 @@ async fn reach(
             older().await.map_err(|_| refused.why)
         }
         Err(refused) => Err(refused.why),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_server_that_never_ends_its_list_is_heard_so_far() {
+        let tool = |number: usize, text: usize| {
+            let said = json!({ "name": format!("t{number}"), "description": "d".repeat(text), "inputSchema": { "title": "t".repeat(text) } });
+            Tool::read(said).expect("a tool")
+        };
+        let mut few = Listing::default();
+        few.add((0..3).map(|number| tool(number, 100_000)));
+        assert_eq!((few.tools.len(), few.is_full()), (3, false));
+        assert!(few.tools[0].description.chars().count() < 20_010);
+        let mut large = Listing::default();
+        large.add((0..1000).map(|number| tool(number, 100_000)));
+        assert!(
+            large.is_full() && large.tools.len() < 300,
+            "{}",
+            large.tools.len()
+        );
+        let mut many = Listing::default();
+        many.add((0..30_000).map(|number| tool(number, 1)));
+        assert_eq!((many.tools.len(), many.is_full()), (MOST_TOOLS, true));
     }
 }

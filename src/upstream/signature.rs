@@ -205,7 +205,9 @@ fn union(types: impl Iterator<Item = String>) -> String {
 
 /// Up to the first full stop that ends something, or the end of the line.
 fn sentence(text: &str) -> String {
-    let line = one_line(text.trim().lines().next().unwrap_or_default());
+    let line = text.trim().lines().next().unwrap_or_default();
+    // Of what is longer, no more is shown however it ends.
+    let line = one_line(&cut(line, 4 * LONGEST_SENTENCE));
     let end = ["。", ". "].iter().filter_map(|stop| line.find(stop)).min();
     let sentence = line.get(..end.unwrap_or(line.len())).unwrap_or_default();
     sentence.trim_end_matches('.').to_owned()

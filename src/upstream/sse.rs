@@ -101,7 +101,8 @@ impl Stream {
             for (name, data) in events.feed(&bytes) {
                 match name.as_str() {
                     "endpoint" => self.endpoint(&data),
-                    _ => self.listener.read(data.as_bytes()),
+                    _ if !self.listener.read(data.into_bytes()).await => return,
+                    _ => {}
                 }
             }
             if events.is_too_long() {

@@ -1,7 +1,7 @@
 //! What a message takes in memory once it is read, which may be a hundred times what it has as text.
 
 use super::{Fault, Garbled, IdSearch};
-use crate::memory_budget::Hold;
+use crate::memory_budget::{Hold, json_values};
 
 /// What a value takes beside its text: its place in a list or object, which may be half empty, and what it begins itself.
 const VALUE: usize = 200;
@@ -30,7 +30,7 @@ pub async fn read<T: Send + 'static>(
 }
 
 fn weigh(bytes: &[u8], hold: &mut Hold) -> Result<(), Garbled> {
-    let count = values(bytes);
+    let count = json_values(bytes);
     if count > MOST_VALUES {
         let message = format!("a message may have {MOST_VALUES} values at most");
         return Err(Garbled::of(
@@ -42,21 +42,6 @@ fn weigh(bytes: &[u8], hold: &mut Hold) -> Result<(), Garbled> {
         true => Ok(()),
         false => Err(Garbled::of(bytes, Fault::busy())),
     }
-}
-
-/// How many values a text of JSON has at most: each is the first of a list or object, or has a comma before it.
-fn values(json: &[u8]) -> usize {
-    let (mut count, mut in_text, mut is_escaped) = (1, false, false);
-    for byte in json {
-        if in_text {
-            in_text = is_escaped || *byte != b'"';
-            is_escaped = !is_escaped && *byte == b'\\';
-        } else {
-            in_text = *byte == b'"';
-            count += usize::from(matches!(byte, b',' | b'[' | b'{'));
-        }
-    }
-    count
 }
 
 impl Garbled {
@@ -75,18 +60,6 @@ impl Garbled {
 mod tests {
     use super::*;
     use crate::mcp::message::parse;
-
-    #[test]
-    fn no_value_is_overlooked_and_no_text_counts() {
-        for (json, count) in [
-            (r#"{"a":[],"b":{},"c":[1,[2]]}"#, 9),
-            (r#""a,[{\",[{""#, 1),
-            (r#"["\\",1]"#, 3),
-            ("", 1),
-        ] {
-            assert_eq!(values(json.as_bytes()), count, "{json}");
-        }
-    }
 
     #[tokio::test]
     async fn a_message_of_too_many_values_is_refused_under_its_id() {

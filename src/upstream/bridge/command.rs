@@ -10,9 +10,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::{Asked, Bridge, CallError, Refused};
-use crate::upstream::Arguments;
 use crate::upstream::nearest::find;
 use crate::upstream::result_value::{self, ResultValue};
+use crate::upstream::{Arguments, counted};
 
 const USAGE: &str = "\
 usage: mcp list [SERVER]                      the servers, or the tools of one
@@ -45,8 +45,12 @@ impl Bridge {
                 let lines = lines.filter_map(|it| it["signature"].as_str());
                 Ok(printed(lines.map(|line| format!("{line}\n")).collect()))
             }
-            ["help"] => self.help("").await.map(printed).map_err(named("")),
-            ["help", about] => self.help(about).await.map(printed).map_err(named(about)),
+            ["help"] => self.help("").await.map(printed).map_err(self.named("")),
+            ["help", about] => self
+                .help(about)
+                .await
+                .map(printed)
+                .map_err(self.named(about)),
             ["call", rest @ ..] => self.typed_call(rest, asked).await,
             ["-h" | "--help"] => Ok(printed(USAGE.to_owned())),
             _ => Err((2, USAGE.to_owned())),
@@ -63,7 +67,7 @@ impl Bridge {
         let mut text = String::new();
         for server in &self.servers {
             let _ = match server.tools().await {
-                Ok(tools) => writeln!(text, "{} ({} tools)", server.alias, tools.len()),
+                Ok(tools) => writeln!(text, "{} ({})", server.alias, counted(tools.len())),
                 Err(error) => writeln!(text, "{} ({error})", server.alias),
             };
         }
@@ -71,8 +75,8 @@ impl Bridge {
     }
 
     async fn lines(&self, name: &str) -> Result<Printed, (u8, String)> {
-        let server = self.find(name).map_err(named(name))?;
-        server.tools().await.map_err(named(name))?;
+        let server = self.find(name).map_err(self.named(name))?;
+        server.tools().await.map_err(self.named(name))?;
         let lines = server.signatures().into_iter();
         Ok(printed(lines.map(|line| line + "\n").collect()))
     }
@@ -84,7 +88,7 @@ impl Bridge {
         let usage = || (2, USAGE.to_owned());
         let (name, given) = rest.split_first().ok_or_else(usage)?;
         let (server, tool) = name.split_once('.').ok_or_else(usage)?;
-        let fail = named(name);
+        let fail = self.named(name);
         let server = self.find(server).map_err(&fail)?;
         let arguments = match given {
             [] => "{}".to_owned(),
@@ -105,8 +109,8 @@ impl Bridge {
             )
         })?;
         let result = server.call_whole(tool, arguments).await.map_err(&fail)?;
-        let failed =
-            result_value::check(&result).map_err(|refused| (1, refused.message(name) + "\n"));
+        let failed = result_value::check(&result)
+            .map_err(|refused| (1, self.message(&refused, name) + "\n"));
         if flags.contains(&&"--raw") {
             let (status, err) = failed.err().unwrap_or_default();
             let out = format!("{}\n", Value::from(result));
@@ -121,25 +125,25 @@ impl Bridge {
         failed?;
         Ok(value(result, flags.contains(&&"-r"), &asked.files))
     }
+
+    /// What an error is to whoever typed the command.
+    fn named(&self, name: &str) -> impl Fn(CallError) -> (u8, String) {
+        move |error| {
+            let status = match error.kind() {
+                "tool" => 1,
+                "denied" => 3,
+                "timeout" | "unavailable" => 4,
+                _ => 2,
+            };
+            (status, self.message(&Refused::from(error), name) + "\n")
+        }
+    }
 }
 
 fn printed(out: String) -> Printed {
     Printed {
         out,
         ..Printed::default()
-    }
-}
-
-/// What an error is to whoever typed the command.
-fn named(name: &str) -> impl Fn(CallError) -> (u8, String) {
-    move |error| {
-        let status = match error.kind() {
-            "tool" => 1,
-            "denied" => 3,
-            "timeout" | "unavailable" => 4,
-            _ => 2,
-        };
-        (status, Refused::from(error).message(name) + "\n")
     }
 }
 

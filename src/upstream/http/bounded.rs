@@ -21,7 +21,8 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::SseStream;
 
 use super::errors::TOO_LONG;
-use crate::upstream::connection::LONGEST;
+use crate::memory_budget::json_values;
+use crate::upstream::connection::{LONGEST, MOST_VALUES};
 
 /// What a server may say about a request that it refuses.
 const LONGEST_REFUSAL: usize = 64 << 10;
@@ -133,6 +134,9 @@ async fn answer(
     let Some(body) = read(response, LONGEST as usize).await? else {
         return Err(unexpected(TOO_LONG.to_owned()));
     };
+    if json_values(&body) > MOST_VALUES {
+        return Err(unexpected(TOO_LONG.to_owned()));
+    }
     match serde_json::from_slice(&body) {
         Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, session)),
         Err(_) if !wants_answer => Ok(StreamableHttpPostResponse::Accepted),
