@@ -126,7 +126,8 @@ def markdown(run):
             for name, language in (("tool_py", "Python"), ("tool_js", "JavaScript")):
                 if get(name + "_first_ms") is not None:
                     lines += [f"{result['name']}: a tool call of another server adds {number(get(name + '_first_ms'))} ms to a {language} run "
-                              f"of {number(get(name + '_plain_ms'))} ms, each further one {number(get(name + '_next_ms'))} ms.", ""]
+                              f"of {number(get(name + '_plain_ms'))} ms, each further one {number(get(name + '_next_ms'))} ms, "
+                              f"beyond that server's own {number(get(name + '_own_first_ms'))} and {number(get(name + '_own_next_ms'))} ms.", ""]
             if get("session_first_ms") is not None:
                 lines += [f"{result['name']}: beside a warm run of {number(get('session_run_ms'))} ms, the first call of a session takes "
                           f"{number(get('session_first_ms'))} ms ({number(get('session_first_to_run'))} ×), later ones {number(get('session_later_ms'))} ms "

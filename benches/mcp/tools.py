@@ -39,26 +39,36 @@ PROGRAMS = {
 }
 
 
-def own_seconds(script, count=200):
-    """How long the upstream server itself takes for a call."""
-    process = subprocess.Popen([sys.executable, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    times = []
-    try:
-        for number in range(count):
-            begun = now()
-            request = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": "say", "arguments": {"text": "x"}}}
-            process.stdin.write(json.dumps(request) + "\n")
-            process.stdin.flush()
-            process.stdout.readline()
-            times.append(now() - begun)
-    finally:
-        process.kill()
-        process.wait()
-    return statistics.median(times)
+class Upstream:
+    """The upstream server itself, called by its client without anything between."""
+
+    def __init__(self, script):
+        self.process = subprocess.Popen([sys.executable, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.call()
+
+    def call(self):
+        request = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","arguments":{"text":"x"}}}\n'
+        begun = now()
+        os.write(self.process.stdin.fileno(), request)
+        os.read(self.process.stdout.fileno(), 1 << 16)
+        return now() - begun
+
+    def after(self, pause):
+        """Seconds of a call after a pause, and of each that follows. Its client is awake, as one is that has a run to do."""
+        time.sleep(pause - .001)
+        awake = now() + .001
+        while now() < awake:
+            pass
+        first = self.call()
+        return first, sum(self.call() for _ in range(MORE)) / MORE
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
 
 
 def measure(config, logs, count):
-    """The same program without a call, with one and with eleven, in turn; what each call adds, in ms."""
+    """The same program without a call, with one and with eleven, and the upstream server alone, in turn; what each call adds, in ms."""
     with tempfile.TemporaryDirectory(prefix="mcp-bench-") as folder:
         script = os.path.join(folder, "echo.py")
         with open(script, "w") as file:
@@ -66,16 +76,16 @@ def measure(config, logs, count):
         os.makedirs(os.path.join(folder, "hotcell"))
         with open(os.path.join(folder, "hotcell/config.toml"), "w") as file:
             file.write(f"[servers.echo]\ncommand = {json.dumps(sys.executable)}\nargs = [{json.dumps(script)}]\n")
-        own = own_seconds(script)
+        upstream = Upstream(script)
         server = Server({**config, "env": {**config.get("env", {}), "XDG_CONFIG_HOME": folder}}, logs)
-        out = {"upstream_ms": own * 1e3}
+        out = {}
         try:
             server.initialize()
             time.sleep(2)
             for language, programs in PROGRAMS.items():
                 if language not in config:
                     continue
-                times, wrong, error = [[], [], []], 0, None
+                times, own, wrong, error = [[], [], []], [], 0, None
                 for turn in range(count + 5):
                     for kind, code in zip(times, programs):
                         # A pool is filled behind an answer.
@@ -85,12 +95,16 @@ def measure(config, logs, count):
                             wrong, error = wrong + 1, error or text[:300]
                         elif turn >= 5:
                             kind.append(seconds)
+                    own.append(upstream.after(PAUSE[language]))
                 if not all(times):
                     out[language] = {"wrong": wrong, "error": error}
                     continue
-                plain, one, many = (statistics.median(kind) for kind in times)
-                out[language] = {"plain_ms": plain * 1e3, "first_ms": (one - plain - own) * 1e3,
-                                 "next_ms": ((many - one) / MORE - own) * 1e3, "wrong": wrong, "error": error}
+                plain, one, many = (statistics.median(kind) * 1e3 for kind in times)
+                own_first, own_next = (statistics.median(kind) * 1e3 for kind in zip(*own))
+                first, each = one - plain, (many - one) / MORE
+                out[language] = {"plain_ms": plain, "first_ms": first - own_first, "next_ms": each - own_next, "first_with_own_ms": first,
+                                 "next_with_own_ms": each, "own_first_ms": own_first, "own_next_ms": own_next, "wrong": wrong, "error": error}
         finally:
+            upstream.close()
             server.close()
         return out
