@@ -19,14 +19,14 @@
   const idle = [];
 
   // Node's own handle of a connection: a socket of `net` takes node longer to set up than all the rest of a call. Nothing where there is none.
-  const opener = () => {
+  const opener = (Handle) => {
     const { versions, env, execArgv } = process;
     if (versions.deno || versions.bun || [env.NODE_OPTIONS, env.NODE_PENDING_DEPRECATION, ...execArgv].some((it) => /^1$|--pending/.test(it))) return undefined;
     const { TCP, TCPConnectWrap, constants } = process.binding('tcp_wrap');
     const { WriteWrap, streamBaseState: state, kReadBytesOrError, kArrayBufferOffset } = process.binding('stream_wrap');
     if (![TCP, TCPConnectWrap, WriteWrap].every((it) => typeof it === 'function') || ![kReadBytesOrError, kArrayBufferOffset].every((it) => it in state)) return undefined;
     return () => {
-      const handle = new TCP(constants.SOCKET);
+      const handle = Handle ? new Handle(state, kReadBytesOrError, kArrayBufferOffset) : new TCP(constants.SOCKET);
       const line = {
         isOpen: true,
         ref: () => handle.ref(),
@@ -102,7 +102,9 @@
         const end = head.indexOf('\r\n\r\n');
         if (end < 0) return;
         begin = end + 4;
-        whole = begin + Number(/\r\ncontent-length: *(\d+)/i.exec(head.latin1Slice(0, begin))[1]);
+        // No expression: node makes code of one when it is used for the second time.
+        const [, length] = head.latin1Slice(0, begin).toLowerCase().split('\r\ncontent-length:');
+        whole = begin + parseInt(length, 10);
       }
       if (size < whole) return;
       line.end = () => line.close();
@@ -146,6 +148,8 @@
     }
     if (said.error) throw new ToolError(said.error);
     if ('text' in said) {
+      // To see that a text is no JSON is quicker than to try.
+      if (!' \t\r\n{["-0123456789tfn'.includes(said.text[0])) return said.text;
       try {
         return JSON.parse(said.text);
       } catch {
@@ -268,25 +272,50 @@
     };
     Object.defineProperty(globalThis, name, { get, set: define, enumerable: own.enumerable, configurable: true });
   };
-  const bind = () => {
-    const { servers, port } = JSON.parse(require('fs').readFileSync('/workspace/.home/.hotcell/servers.json', 'utf8'));
+  const folder = '/workspace/.home/.hotcell';
+  const facts = () => JSON.parse(require('fs').readFileSync(`${folder}/servers.json`, 'utf8'));
+  const bind = ({ servers, port }, names = globalThis) => {
     place = port;
     for (const [alias] of servers) mcp.servers[alias] = server(alias);
-    for (const name in mcp.servers) if (name in globalThis) join(name);
+    for (const name in mcp.servers) if (name in names) join(name);
     const saving = 'saved' in mcp.servers ? { saveTool } : {};
-    for (const [name, value] of Object.entries({ ...mcp.servers, ...saving, mcp, ToolError })) publish(name, value, globalThis);
+    for (const [name, value] of Object.entries({ ...mcp.servers, ...saving, mcp, ToolError })) publish(name, value, names);
+  };
+  // In a node that has started. Those that it starts find the script by their options.
+  const bindLate = (known, env = process.env) => {
+    env.NODE_OPTIONS = [env.NODE_OPTIONS, `--require=${folder}/servers.cjs`].filter(Boolean).join(' ');
+    bind(known ?? facts());
   };
 
   // Does what can be done of a call before there is a program, and nothing that could be seen later.
   const rehearse = () => {
+    bind({ servers: [['x', 'x']], port: 0 }, {});
+    mcp.servers = {};
     const open = opener();
     if (open) open().close();
-    const line = {
-      isOpen: true,
-      unref() {},
-      begin: () => line.take(Buffer.from('HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n{"text":"x"}')),
-    };
-    exchange(() => line, '{}');
+    // Answers by itself, and reaches nobody.
+    class Handle {
+      constructor(...given) {
+        [this.state, this.count, this.offset] = given;
+      }
+      ref() {}
+      unref() {}
+      close() {}
+      setNoDelay() {}
+      readStart() {}
+      connect(request) {
+        request.oncomplete(0);
+      }
+      writeUtf8String(request) {
+        request.oncomplete(0);
+        const said = new Uint8Array(Buffer.from('HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n{"text":"x"}'));
+        this.state[this.count] = said.length;
+        this.state[this.offset] = 0;
+        this.onread(said.buffer);
+      }
+    }
+    const answered = opener(Handle);
+    if (answered) for (const body of ['{}', '{}']) exchange(answered, body);
     idle.length = 0;
     post = () => new Promise(() => {});
     server('x').x({});
@@ -294,6 +323,6 @@
     post = sender();
   };
 
-  if (typeof prepared === 'function') prepared({ bind, rehearse });
-  else bind();
+  if (typeof prepared === 'function') prepared({ bind: bindLate, rehearse });
+  else bind(facts());
 }

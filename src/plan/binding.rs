@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::cell::Launch;
+use crate::cell::{Launch, Prestart};
 use crate::language::{Binding, Runtime, Script};
 use crate::loopback::PORT;
 use crate::request::{CellPath, InputFile};
@@ -12,6 +12,8 @@ use crate::upstream::ServerName;
 
 /// Where scripts of ours are, in the workspace.
 pub const FOLDER: &str = ".home/.hotcell";
+/// Bytes of what a prelude says of the servers: it is a part of one small message.
+const LONGEST_FACTS: usize = 2000;
 /// The program `mcp`, which the build script makes.
 const COMMAND: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/command/mcp"));
 
@@ -35,8 +37,15 @@ impl Bound<'_> {
         let prelude = match self.is_loaded_by_words() {
             // Its command line says it all.
             true => String::new(),
-            false => self.fill(&self.binding.prelude),
+            false => self.fill(self.prelude(&launch)),
         };
+        let facts = self.facts().to_string();
+        let known = if facts.len() <= LONGEST_FACTS {
+            &facts
+        } else {
+            ""
+        };
+        let prelude = prelude.replace("{facts}", known);
         if let Some(prestart) = &mut launch.prestart {
             prestart.prelude = prelude;
         }
@@ -46,10 +55,7 @@ impl Bound<'_> {
         let mut files: Vec<InputFile> = scripts
             .map(|script| InputFile::from_bytes(path(script.name), script.text))
             .collect();
-        files.push(InputFile::from_bytes(
-            path("servers.json"),
-            self.facts().to_string(),
-        ));
+        files.push(InputFile::from_bytes(path("servers.json"), facts));
         if self.has_modules() {
             let modules = self.modules();
             let paths = modules.iter().map(|file| file.path.clone());
@@ -59,6 +65,18 @@ impl Bound<'_> {
             files.extend(modules);
         }
         place(launch, files)
+    }
+
+    /// What a runtime that waits is told.
+    fn prelude(&self, launch: &Launch) -> &str {
+        let binding = self.binding;
+        // One for programs that look closely has loaded nothing.
+        let is_exact = |it: &Prestart| it.zygote.leave.is_empty();
+        let is_loaded = launch.prestart.as_ref().is_some_and(|it| !is_exact(it));
+        match is_loaded && !binding.loaded.is_empty() {
+            true => &binding.loaded,
+            false => &binding.prelude,
+        }
     }
 
     /// Whether its command line has the runtime load the script, and no prelude does.

@@ -23,6 +23,10 @@ pub struct Binding {
     /// part of one small message, so it reads what is long from files: with a longer one a program gets a new runtime.
     #[serde(default, alias = "wake")]
     pub prelude: String,
+    /// The same for a runtime that has loaded the script before it waits, as `before` of `[warm]` has it do. `{facts}` is what is in
+    /// `servers.json`, or nothing if that is long.
+    #[serde(default)]
+    pub loaded: String,
     /// Scripts beside it.
     #[serde(default, deserialize_with = "scripts")]
     pub beside: Vec<Script>,

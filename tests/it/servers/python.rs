@@ -353,3 +353,25 @@ for wrong in ["stduio.add", "nothing.like.it"]:
         );
     }
 }
+
+#[test]
+fn a_program_that_closes_connections_of_its_calls_goes_on_and_keeps_its_own_files() {
+    let Some(hotcell) = prepared() else { return };
+    let code = r#"
+import os
+print(studio.say(text='one'))
+os.closerange(3, 256)
+files = [os.open('/workspace/main.py', os.O_RDONLY) for _ in range(3)]
+print(studio.say(text='two'), [os.read(file, 7) for file in files])
+os.closerange(3, 256)
+child = os.fork()
+if child == 0:
+    print(studio.say(text='child'), flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+print(studio.say(text='three'))
+"#;
+    let result = run(&hotcell, &["-l", "python", "-c", code]);
+    let expected = "one\ntwo [b'\\nimport', b'\\nimport', b'\\nimport']\nchild\nthree\n";
+    assert_eq!(result["stdout"], expected, "{result}");
+}
