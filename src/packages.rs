@@ -49,6 +49,18 @@ use crate::language::{Definition, LanguageId, Packages as How, Runtime, Surround
 use crate::request::{Ecosystem, FileSource, IsolationChoice, RunRequest};
 use crate::run::{Ended, OutputEvent, Stream};
 
+/// The modules that a program asks for, of which one may lie beside it as well as come from a registry.
+pub fn modules(how: &How, code: &str) -> Vec<String> {
+    match how.from {
+        Ecosystem::Pypi => {
+            let imports = python::imports(code).into_iter();
+            imports.map(|it| it.module).collect()
+        }
+        // A file is named in another way there.
+        Ecosystem::Npm | Ecosystem::Go | Ecosystem::Crates => Vec::new(),
+    }
+}
+
 /// The packages of a program: what is wanted, for which runtime, and how that is installed. Nothing else of the program is here.
 #[derive(Debug, Clone)]
 pub struct PackagePlan {

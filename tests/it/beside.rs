@@ -13,7 +13,7 @@ fn run_in(hotcell: &Hotcell, folder: &str, words: &[&str]) -> Answer {
 type Files = &'static [(&'static str, &'static str)];
 
 /// A language's runtime, the files of a program in it, the first of which is run, and a word of what is said to be taken.
-const PROGRAMS: [(&str, Files, &str); 10] = [
+const PROGRAMS: [(&str, Files, &str); 12] = [
     (
         "python3",
         &[
@@ -34,6 +34,32 @@ const PROGRAMS: [(&str, Files, &str); 10] = [
             ("shapes/parts.py", "two = 2\n"),
         ],
         "`shapes/` (3 files)",
+    ),
+    (
+        "python3",
+        &[
+            (
+                "main.py",
+                "import sys; from humanize import name\nif True: import attrs\nimport os, \\\n    six\nprint(name, attrs.ONE + six.ONE + __import__('toml').TWO)\n",
+            ),
+            ("humanize.py", "name = 'told'\n"),
+            ("attrs.py", "ONE = 1\n"),
+            ("six.py", "ONE = 1\n"),
+            ("toml.py", "TWO = 2\n"),
+        ],
+        "`attrs.py`, `humanize.py`, `six.py`, `toml.py`",
+    ),
+    (
+        "rustc",
+        &[
+            (
+                "main.rs",
+                "mod name; mod four;\nfn main() { println!(\"{} {}\", name::NAME, four::FOUR); }\n",
+            ),
+            ("name.rs", "pub const NAME: &str = \"told\";\n"),
+            ("four.rs", "pub const FOUR: i32 = 4;\n"),
+        ],
+        "`four.rs`, `name.rs`",
     ),
     (
         "node",
@@ -143,7 +169,7 @@ const PROGRAMS: [(&str, Files, &str); 10] = [
 
 fn is_here(runtime: &str) -> bool {
     match runtime {
-        "go" | "bun" | "Rscript" => has_heavy(runtime),
+        "go" | "bun" | "Rscript" | "rustc" => has_heavy(runtime),
         "built in" => true,
         _ => has(runtime),
     }
@@ -185,6 +211,19 @@ fn what_a_program_names_beside_it_is_taken_along() {
             );
             assert!(!answer.err().contains("other.txt"), "{}", answer.err());
         }
+    }
+}
+
+#[test]
+fn what_lies_beside_a_program_without_an_ending_is_taken_along() {
+    for hotcell in everyone() {
+        if !has("python3") {
+            return;
+        }
+        hotcell.write("home/p/tool", "import os, humanize\nprint(humanize.NAME)\n");
+        hotcell.write("home/p/humanize.py", "NAME = 'told'\n");
+        let answer = run_in(&hotcell, "home", &["run", "--offline", "p/tool"]);
+        assert_eq!(answer.out(), "told\n", "{}", answer.err());
     }
 }
 

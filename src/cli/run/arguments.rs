@@ -235,8 +235,8 @@ impl Arguments {
         let definition = match asked {
             Some(asked) => registry.find(asked).ok(),
             None => {
-                let by_shebang = registry.by_shebang(&program.code).ok().flatten();
-                by_shebang.or_else(|| registry.by_file_name(path).ok().flatten())
+                let found = registry.recognize(None, None, Some(path), &program.code, |_| true);
+                found.ok().map(|it| it.definition)
             }
         };
         match (program.is_project, definition) {

@@ -13,6 +13,7 @@ use rustix::fs::{Dir, FileType, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
 use crate::language::Definition;
+use crate::packages;
 use crate::request::{CellPath, InputFile};
 
 /// What is taken along at most. A folder of data is mounted instead.
@@ -73,7 +74,10 @@ impl Folder {
         let mut texts = vec![(program.0.to_owned(), program.1.to_vec())];
         while let Some((at, text)) = texts.pop() {
             let text = String::from_utf8_lossy(&text).into_owned();
-            for wanted in beside.wanted(&text, Path::new(&at)) {
+            // SECURITY: whatever a registry could be asked for is looked for here first.
+            let how = definition.packages.as_ref();
+            let modules = how.map_or(Vec::new(), |it| packages::modules(it, &text));
+            for wanted in beside.wanted(&text, &modules, Path::new(&at)) {
                 let Some(first) = wanted
                     .one_of
                     .iter()

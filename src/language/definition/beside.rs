@@ -40,13 +40,14 @@ pub struct Wanted {
 }
 
 impl Beside {
-    /// What a file of the program names; `at` is its path.
-    pub fn wanted(&self, text: &str, at: &Path) -> Vec<Wanted> {
+    /// What a file of the program names, by our patterns or among these modules; `at` is its path.
+    pub fn wanted(&self, text: &str, modules: &[String], at: &Path) -> Vec<Wanted> {
         let folder = at.parent().filter(|_| self.relative);
         let folder = folder.and_then(Path::to_str).unwrap_or_default();
         let lists = self.names.iter().flat_map(|rule| rule.all(text)).take(MOST);
         let names = lists.flat_map(|list| list.split(','));
         let names = names.filter_map(|name| name.split_whitespace().next());
+        let names = names.chain(modules.iter().map(String::as_str).take(MOST));
         let names = names.filter(|name| name.len() <= LONGEST && !name.starts_with('/'));
         let wanted = |name: &str| {
             let name = match self.dots {
@@ -111,6 +112,7 @@ mod tests {
         };
         let found = beside.wanted(
             "import a.b as c, d\nx\nimport /etc/passwd\n",
+            &["e".to_owned()],
             Path::new("main.py"),
         );
         let wanted = |one_of: [&str; 2], also: &str| Wanted {
@@ -121,7 +123,8 @@ mod tests {
             found,
             [
                 wanted(["a/b.py", "a"], "a/b.c"),
-                wanted(["d.py", "d"], "d.c")
+                wanted(["d.py", "d"], "d.c"),
+                wanted(["e.py", "e"], "e.c"),
             ]
         );
     }
