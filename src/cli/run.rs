@@ -17,6 +17,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use on_host::Missed;
+
 use super::{
     BAD_INPUT, OUR_FAILURE, explain, is_verbose, notebook, print_error, print_hint, print_json,
     print_note, saved, single_thread, with_causes,
@@ -309,15 +311,17 @@ fn report(
                 if let Some(line) = line.filter(|_| out.is_none()) {
                     print_note(&format!("{line}; `--out DIR` writes it to a folder"));
                 }
-                for line in output.refusals(HERE) {
-                    print_note(&line);
+                let refusals = output.refusals(HERE);
+                for line in &refusals {
+                    print_note(line);
                 }
                 for note in output.notes.iter().chain(&left) {
                     print_note(note);
                 }
                 // A program that failed by itself has said why; the rest is for us to say.
                 if let Some(error) = &output.error {
-                    let hint = error.hint.as_deref();
+                    let is_new = |hint: &&str| !refusals.iter().any(|line| line.ends_with(hint));
+                    let hint = error.hint.as_deref().filter(is_new);
                     match (verdict.is_said, hint) {
                         (false, hint) => print_error(&error.message, hint),
                         (true, Some(hint)) => print_hint(hint),
@@ -354,7 +358,21 @@ fn missed(output: &RunOutput, arguments: &Arguments) -> Option<String> {
     // At a terminal all that it said is in one stream.
     let said = [output.stderr.as_str(), output.stdout.as_str()].join("\n");
     let own = arguments.file().map(|it| here.join(it));
-    let found = on_host::find(&said, &[&here, &beside], own.as_deref())?;
+    let found = match on_host::find(&said, &[&here, &beside], own.as_deref())? {
+        Missed::Here(found) => found,
+        Missed::Whole(path) => {
+            let what = "is on this machine and not in the sandbox";
+            return Some(format!("`{}` {what}: {}", path.display(), shown(&path)));
+        }
+        Missed::Elsewhere(path) => {
+            // Nobody looked, so whoever knows more comes first.
+            if output.error.as_ref()?.hint.is_some() {
+                return None;
+            }
+            let what = "is not in the sandbox. If it is on this machine";
+            return Some(format!("`{}` {what}, {}", path.display(), shown(&path)));
+        }
+    };
     let name = found.strip_prefix(&beside).unwrap_or(&found).display();
     let path = found.strip_prefix(&here).unwrap_or(&found).display();
     let flag = match path.to_string() == name.to_string() && !path.to_string().contains('/') {
@@ -364,6 +382,16 @@ fn missed(output: &RunOutput, arguments: &Arguments) -> Option<String> {
     Some(format!(
         "`{path}` is on this machine and not in the sandbox: give it with `{flag}`."
     ))
+}
+
+/// How a program finds a path where it is on this machine: by its folder, as a mount is one.
+fn shown(path: &Path) -> String {
+    let folder = match path.extension() {
+        Some(_) => path.parent().unwrap_or(path),
+        None => path,
+    };
+    let folder = folder.display();
+    format!("show its folder with `--mount {folder}:{folder}:ro`.")
 }
 
 /// How the program was run, for who wants to know more.

@@ -153,11 +153,15 @@ impl Verdict {
         self
     }
 
-    /// A failure of a program that runs an installer, which cannot work: with what to do instead.
-    pub(super) fn about_installers(mut self, plan: &RunPlan) -> Self {
+    /// A program that runs an installer, which cannot work: with what to do instead, if it failed, or the installer did and it went on.
+    pub(super) fn about_installers(mut self, plan: &RunPlan, stderr: &[u8]) -> Self {
         let failed = [ErrorKind::Exception, ErrorKind::Denied, ErrorKind::Timeout];
-        let has_failed = |it: &ErrorOutput| failed.contains(&it.kind) && plan.egress.is_none();
-        if self.error.as_ref().is_some_and(has_failed)
+        let has_failed = match &self.error {
+            Some(error) => failed.contains(&error.kind),
+            None => installs::has_failed(&String::from_utf8_lossy(stderr)),
+        };
+        if has_failed
+            && plan.egress.is_none()
             && let Some(found) = installs::find(&String::from_utf8_lossy(plan.code()))
         {
             self.is_said = false;

@@ -8,6 +8,13 @@ use crate::request::Ecosystem;
 
 /// `pip install x`, `python -m pip install x`, `uv add x`, `npm i x`; as a shell writes it, or as a list of texts.
 const COMMAND: &str = r#"\b(pip3?|uv|npm|pnpm|yarn)(?:[\s"',]+pip)?[\s"',]+(?:install|add|i)\b[\s"',]*([^\n;&|)\]]*)"#;
+/// How they say that they failed.
+const FAILED: [&str; 4] = [
+    "ERROR: No matching distribution found",
+    "error: externally-managed-environment",
+    "npm error network",
+    "npm error code EAI_AGAIN",
+];
 /// More than a hint should list.
 const MOST: usize = 5;
 
@@ -44,11 +51,23 @@ pub fn find(code: &str) -> Option<Installs> {
     Some(Installs {
         installer: found.get(1)?.as_str().to_owned(),
         packages: words
+            .take_while(|word| !is_redirection(word))
             .filter(is_package)
             .take(MOST)
             .map(str::to_owned)
             .collect(),
     })
+}
+
+/// `>log` and `2>/dev/null` of a shell.
+fn is_redirection(word: &str) -> bool {
+    let sign = word.trim_start_matches(|c: char| c.is_ascii_digit());
+    sign.starts_with(['<', '>'])
+}
+
+/// Whether an installer said that it could install nothing.
+pub fn has_failed(said: &str) -> bool {
+    FAILED.iter().any(|words| said.contains(words))
 }
 
 #[cfg(test)]
@@ -75,6 +94,8 @@ mod tests {
                 "pip",
                 &["rich"],
             ),
+            ("pip install 'x>2' 2>/dev/null || true", "pip", &["x>2"]),
+            ("pip install x > log", "pip", &["x"]),
             ("uv pip install x", "uv", &["x"]),
             ("uv add x", "uv", &["x"]),
             ("npm i @a/b left-pad", "npm", &["@a/b", "left-pad"]),

@@ -62,8 +62,10 @@ impl Unworded {
 
     pub fn words(self, surface: Surface) -> RunOutput {
         let mut output = self.output;
-        if let Some(error) = &mut output.error {
-            error.hint = self.hint.map(|hint| hint.words(surface));
+        let hint = self.hint.map(|hint| hint.words(surface));
+        match &mut output.error {
+            Some(error) => error.hint = hint,
+            None => output.notes.extend(hint),
         }
         output
     }

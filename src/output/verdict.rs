@@ -58,7 +58,7 @@ impl Verdict {
         };
         let verdict = verdict.explained(&result.refused);
         let verdict = verdict.denied(result.network.as_ref());
-        let verdict = verdict.about_installers(plan);
+        let verdict = verdict.about_installers(plan, &result.stderr.tail());
         verdict.about_input(plan, result.had_input)
     }
 

@@ -427,7 +427,27 @@ fn a_file_that_is_on_the_host_alone_is_named() {
             &["run", "--file", "q/data.csv:data.csv", "q/read.py"],
         );
         assert_eq!(given.out(), "1\n\n");
-        // One that is nowhere, or elsewhere, is not named.
+        // A whole path can only be shown where it is.
+        let folder = hotcell.place("home/q").display().to_string();
+        let open = |path: &str| format!("print(open('{path}').read())");
+        let code = open(&format!("{folder}/data.csv"));
+        let mount = format!("--mount={folder}:{folder}:ro");
+        let told = format!(
+            "`{folder}/data.csv` is on this machine and not in the sandbox: show its folder with `--mount {folder}:{folder}:ro`."
+        );
+        let words = ["run", "-l", "python", "-c", &code];
+        assert_eq!(hint(run_in(&hotcell, "home/q", &words)), Some(told));
+        let words = ["run", &mount, "-l", "python", "-c", &code];
+        assert_eq!(run_in(&hotcell, "home/q", &words).out(), "1\n\n");
+        // Nobody looks at what is neither here nor beside the program.
+        let code = open("/srv/nowhere/data.csv");
+        let words = ["run", "-l", "python", "-c", &code];
+        let told = "`/srv/nowhere/data.csv` is not in the sandbox. If it is on this machine, show its folder with `--mount /srv/nowhere:/srv/nowhere:ro`.";
+        assert_eq!(
+            hint(run_in(&hotcell, "home", &words)).as_deref(),
+            Some(told)
+        );
+        // One that is nowhere, or that the sandbox would have, is not named.
         for code in [
             "open('none.csv')",
             "open('/etc/hostname.csv')",

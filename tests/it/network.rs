@@ -98,6 +98,14 @@ fn a_granted_host_is_reached_in_that_run_alone_and_a_refused_one_is_named() {
             said.err(),
             "hotcell: network: `evil.test:80` was refused: it is not granted to this run. Grant it with `--network evil.test`.\n"
         );
+        // How it is granted is said once.
+        let code = "curl -sf http://evil.test/";
+        let said = stage.run(
+            &hotcell,
+            &["--network", "allowed.test", "-l", "bash", "-c", code],
+        );
+        let grant = "Grant it with `--network evil.test`.";
+        assert_eq!(said.err().matches(grant).count(), 1, "{}", said.err());
         // A failure is told by what the proxy refused, whatever the program says, or nothing.
         for code in [
             "curl -sf http://evil.test/",

@@ -14,12 +14,42 @@ const MISSING: [&str; 6] = [
 /// What is looked at of all that a program says.
 const LINES: usize = 40;
 const WORDS: usize = 60;
+/// Folders that a sandbox has of its own: what is missing there is no file of this machine.
+const OWN: [&str; 15] = [
+    "bin",
+    "dev",
+    "etc",
+    "lib",
+    "lib64",
+    "opt",
+    "proc",
+    "run",
+    "sbin",
+    "sys",
+    "tmp",
+    "usr",
+    "var",
+    "work",
+    "workspace",
+];
 
-/// The first file that `said` misses and that is in one of these folders. It is not `own`, the program itself, which shells name in every message.
+/// A file that a program missed.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Missed {
+    /// It is on this machine, and the program gave its path below its own folder.
+    Here(PathBuf),
+    /// The same of one whose whole path the program gave.
+    Whole(PathBuf),
+    /// A whole path that no sandbox has by itself. Nobody looked whether it is on this machine.
+    Elsewhere(PathBuf),
+}
+
+/// The first file that `said` misses and that is in one of these folders, or else may be on this machine. It is not `own`, the program itself,
+/// which shells name in every message.
 ///
 /// SECURITY: a program chooses these names. They are looked up below the folders only: elsewhere looking alone may do something, as where a
 /// name of a file mounts another machine's.
-pub fn find(said: &str, folders: &[&Path], own: Option<&Path>) -> Option<PathBuf> {
+pub fn find(said: &str, folders: &[&Path], own: Option<&Path>) -> Option<Missed> {
     let lines = said.lines().rev().take(LINES);
     let missing = lines.filter(|line| {
         let line = line.to_lowercase();
@@ -30,13 +60,26 @@ pub fn find(said: &str, folders: &[&Path], own: Option<&Path>) -> Option<PathBuf
     });
     let words = words.map(|word| word.trim_end_matches([':', '.']).trim_start_matches("./"));
     let words = words.map(|word| word.strip_prefix("/workspace/").unwrap_or(word));
-    let mut words = words.filter(|word| is_plain(word)).take(WORDS);
-    words.find_map(|word| {
-        let places = folders.iter().map(|folder| folder.join(word));
-        let places = places.filter(|path| own != Some(path));
-        let mut there =
-            places.filter(|path| path.symlink_metadata().is_ok_and(|it| !it.is_symlink()));
-        there.next()
+    let words = words.filter(|word| word.contains(['/', '.']));
+    let words: Vec<&str> = words.take(WORDS).collect();
+    let is_there = |path: &PathBuf| {
+        let found = path.symlink_metadata().is_ok_and(|it| !it.is_symlink());
+        found && own != Some(path.as_path())
+    };
+    let here = words.iter().find_map(|word| {
+        folders.iter().find_map(|folder| {
+            let below = Path::new(word).strip_prefix(folder).ok();
+            let name = below.and_then(Path::to_str).unwrap_or(*word);
+            let path = Some(folder.join(name)).filter(|path| is_plain(name) && is_there(path))?;
+            Some(match below {
+                Some(_) => Missed::Whole(path),
+                None => Missed::Here(path),
+            })
+        })
+    });
+    here.or_else(|| {
+        let elsewhere = words.iter().find(|word| is_elsewhere(word));
+        elsewhere.map(|word| Missed::Elsewhere(word.into()))
     })
 }
 
@@ -49,6 +92,16 @@ fn is_plain(word: &str) -> bool {
     (2..=255).contains(&word.len())
         && is_below
         && (word.contains('/') || path.extension().is_some())
+}
+
+/// Whether it is a whole path, two folders deep at least, that no sandbox has by itself. It goes into a command that somebody may copy.
+fn is_elsewhere(word: &str) -> bool {
+    let is_safe = |it: char| it.is_alphanumeric() || "/._-+@".contains(it);
+    let Some(below) = word.strip_prefix('/').filter(|it| it.chars().all(is_safe)) else {
+        return false;
+    };
+    let first = below.split('/').next().unwrap_or_default();
+    is_plain(below) && below.contains('/') && !OWN.contains(&first)
 }
 
 #[cfg(test)]
@@ -69,7 +122,7 @@ mod tests {
         ] {
             assert_eq!(
                 find(said, &[here], None),
-                Some(here.join("data.csv")),
+                Some(Missed::Here(here.join("data.csv"))),
                 "{said}"
             );
         }
@@ -77,11 +130,20 @@ mod tests {
             "data.csv is fine",
             "no such file: ../data.csv",
             "no such file: /etc/passwd",
+            "no such file: /data.csv",
+            "no such file: /home/u/$(id).csv",
+            "no such file: /home/../etc/passwd",
             "no such file: link.txt",
             "no such file: other.csv",
         ] {
             assert_eq!(find(said, &[here], None), None, "{said}");
         }
+        let whole = here.join("data.csv");
+        let said = format!("No such file or directory: '{}'", whole.display());
+        assert_eq!(find(&said, &[here], None), Some(Missed::Whole(whole)));
+        let said = "No such file or directory: '/home/u/data.csv'";
+        let elsewhere = Some(Missed::Elsewhere("/home/u/data.csv".into()));
+        assert_eq!(find(said, &[here], None), elsewhere);
         let said = "data.csv: line 1: other.csv: No such file or directory";
         let own = here.join("data.csv");
         assert_eq!(find(said, &[here], Some(&own)), None);

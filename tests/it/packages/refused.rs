@@ -306,7 +306,18 @@ fn a_program_that_runs_an_installer_is_told_what_to_do_instead() {
         let result = hotcell.json(&["-l", language, "-c", code]);
         assert_eq!(result["error"]["hint"], hint, "{result}");
     }
-    // Control: a failure that has nothing to do with it.
+    // One that goes on without what it wanted is told so too.
+    let code = "pip install tinything 2> .pip; echo 'ERROR: No matching distribution found for tinything' >&2; echo on";
+    let result = hotcell.json(&["-l", "bash", "-c", code]);
+    let told = "Name `tinything` with `--package` instead of running `pip`: what a program needs is installed before it starts.";
+    assert_eq!(
+        (&result["stdout"], &result["notes"][0]),
+        (&"on\n".into(), &told.into()),
+        "{result}"
+    );
+    // Control: the same where it says nothing of the kind, and a failure that has nothing to do with it.
+    let result = hotcell.json(&["-l", "bash", "-c", "pip install tinything 2> .pip; echo on"]);
+    assert_eq!(result["notes"], Value::Null, "{result}");
     let result = hotcell.json(&["-l", "python", "-c", "raise ValueError('pip')"]);
     assert_eq!(result["error"]["hint"], Value::Null, "{result}");
 }
