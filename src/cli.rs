@@ -74,8 +74,10 @@ enum Command {
     /// Start the MCP server, on standard input and output or over HTTP
     Serve(Box<serve::Arguments>),
     /// Add hotcell to an MCP client on this machine
+    #[command(arg_required_else_help = true)]
     Install(install::Arguments),
     /// Remove hotcell from an MCP client
+    #[command(arg_required_else_help = true)]
     Uninstall(install::Uninstall),
     /// List the languages and which of them can run on this machine, or fetch a runtime
     Languages(languages::Arguments),
@@ -233,6 +235,9 @@ fn meant(word: &str) -> String {
                     .hint()
                     .map_or(String::new(), |hint| hint.words(Surface::CommandLine))
             )
+        }
+        (None, Err(_)) if run::is_code(word) => {
+            "Write `hotcell run -c CODE` to run code.".to_owned()
         }
         (None, Err(_)) => "Run `hotcell --help` for the list.".to_owned(),
     }

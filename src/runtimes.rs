@@ -20,7 +20,7 @@ pub use error::FetchError;
 pub use folder::{Order, Receipt, RuntimesFolder};
 pub use progress::{Bar, Event, bar, megabytes};
 pub use recipe::{Recipe, Registry};
-pub use recipes::{offers, offers_by};
+pub use recipes::{language_of, offers, offers_by};
 pub use registry::base as registry_base;
 
 /// What is wanted.

@@ -36,7 +36,7 @@ use crate::run::{Console, Interrupt, Stdin};
 use crate::service::{Facts, NotedStdin, RunContext, Service, Settings, keeping};
 use crate::upstream::Functions;
 
-pub use arguments::{Arguments, Asked, is_program};
+pub use arguments::{Arguments, Asked, is_code, is_program};
 pub use grants::Grants;
 use streams::{Printer, own_stdin};
 pub use streams::{Stop, show};

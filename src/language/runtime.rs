@@ -222,7 +222,7 @@ impl Runtime {
                 path = shim::ask(candidate, &way.locate, inside, around).map_err(Refusal::Shim)?;
             } else if is_script(&path)? && !path.starts_with("/usr") {
                 return Err(Refusal::Shim(
-                    "the language's definition has no `where`".to_owned(),
+                    "it is a script, and hotcell cannot tell which program it starts".to_owned(),
                 ));
             }
         }

@@ -84,6 +84,7 @@ impl RequestError {
                 io::ErrorKind::NotFound => "Check the path.".into(),
                 io::ErrorKind::PermissionDenied => "Check its permissions.".into(),
                 io::ErrorKind::IsADirectory => Hint::GiveFile,
+                io::ErrorKind::InvalidInput => Hint::GiveCode,
                 _ => return None,
             },
             Self::BadPackages(_) => {

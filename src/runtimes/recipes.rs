@@ -54,6 +54,12 @@ pub fn offers_by(recipe: &str, language: &str) -> bool {
     })
 }
 
+/// The language that a built-in recipe of this name is for.
+pub fn language_of(recipe: &str) -> Option<String> {
+    let (name, text) = BUILT_IN.iter().find(|(name, _)| *name == recipe)?;
+    built_in(name, text).ok()?.languages.into_iter().next()
+}
+
 /// Every recipe. A user's file replaces the built-in one of the same name.
 pub fn recipes(config: Option<&Path>) -> Result<Vec<Recipe>, RecipeError> {
     let mut found = Vec::new();

@@ -86,7 +86,7 @@ fn a_file_that_cannot_be_read_is_named_with_the_reason() {
         ),
         (
             &folder,
-            "it is a folder without a `main` file, package.json, pyproject.toml, go.mod, Cargo.toml or Makefile",
+            "it is a folder without a `main` file, and without a package.json, pyproject.toml, go.mod, Cargo.toml or Makefile that says what to start",
             "Name the program's file, and add a folder with `--file`.",
         ),
     ] {

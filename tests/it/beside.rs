@@ -306,10 +306,10 @@ fn a_folder_of_a_project_is_run() {
                     ("src/tool/__init__.py", ""),
                     (
                         "src/tool/cli.py",
-                        "import sys\ndef main():\n    print('of pyproject', *sys.argv[1:])\n",
+                        "import sys\ndef main():\n    print('of pyproject', *sys.argv)\n",
                     ),
                 ],
-                "of pyproject a b\n",
+                "of pyproject x a b\n",
             ),
             (
                 "go",

@@ -107,6 +107,11 @@ fn a_mistyped_word_gets_a_suggestion() {
         (&["run", "pyton", "print(1)"], "Did you mean `python`?"),
         (&["run", "pyton", "-f", "x"], "Did you mean `python`?"),
         (&["run", "-l", "pyton", "-c", "x"], "Did you mean `python`?"),
+        (
+            &["run", "--lang", "pyton", "-c", "x"],
+            "Did you mean `python`?",
+        ),
+        (&["install"], "claude-code, claude-desktop, cursor"),
         (&["repl", "pyton"], "Did you mean `python`?"),
         (&["languages", "pyton"], "Did you mean `python`?"),
         (&["languages", "add", "pyton"], "Did you mean `python`?"),
@@ -125,6 +130,15 @@ fn a_mistyped_word_gets_a_suggestion() {
             "Did you mean `hotcell languages`?",
         ),
         (&["missing.py"], "cannot read `missing.py`"),
+        (&["print(1)"], "Write `hotcell run -c CODE` to run code."),
+        (
+            &["import os; print(os.sep)"],
+            "hint: Give a file, `-c CODE`",
+        ),
+        (
+            &["run", "-l", "python", "print(1)"],
+            "hint: Give a file, `-c CODE`",
+        ),
         (
             &["run", "zzzzqqqq", "x"],
             "Unknown language: \"zzzzqqqq\". Use \"js\" or \"py\".",

@@ -358,6 +358,9 @@ fn what_cannot_be_added_is_told_with_what_to_do_instead() {
     );
     let err = said(&["--apt", "julia"]);
     assert!(err.contains("hint: Julia is not in"), "{err}");
+    // The name of a recipe is understood as what it runs.
+    let err = said(&["--recipe", "nope", "bun"]);
+    assert!(err.contains("`typescript` has no recipe `nope`"), "{err}");
     let err = said(&["--recipe", "nope", "python"]);
     assert!(err.contains("`python` has no recipe `nope`"), "{err}");
     assert!(

@@ -50,7 +50,10 @@ pub fn main(change: &Change, engine: &Engine) -> ExitCode {
     // Nothing is begun if one of them is misspelled.
     let mut definitions = Vec::new();
     for name in names {
-        match engine.registry().find(name) {
+        let registry = engine.registry();
+        // `bun` is no language, but what runs one.
+        let of_recipe = || registry.find(&runtimes::language_of(name)?).ok();
+        match registry.find(name).or_else(|it| of_recipe().ok_or(it)) {
             Ok(definition) => definitions.push(definition),
             Err(error) => {
                 explain(&error.to_string(), error.hint(), Surface::CommandLine);

@@ -41,7 +41,7 @@ pub struct Arguments {
     #[arg(short, long, value_name = "CODE", allow_hyphen_values = true)]
     code: Option<String>,
     /// The program's language [default: detected from its `#!` line, file name or content]
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, alias = "lang", value_name = "NAME")]
     pub language: Option<String>,
     #[command(flatten)]
     pub grants: Grants,
@@ -170,7 +170,8 @@ impl Arguments {
     pub fn request(&self, registry: &Registry) -> Result<Asked, Rejected> {
         let program = match self.program(registry) {
             Err(RequestError::HostFile { path, source })
-                if source.kind() == io::ErrorKind::NotFound && is_bare(&path) =>
+                if source.kind() == io::ErrorKind::NotFound
+                    && (is_bare(&path) || path.to_str().is_some_and(is_code)) =>
             {
                 return Err(neither(path, registry));
             }
@@ -344,7 +345,7 @@ fn project(path: &Path, registry: &Registry) -> Result<Program, RequestError> {
             path: path.to_owned(),
             source: io::Error::new(
                 io::ErrorKind::IsADirectory,
-                "it is a folder without a `main` file, package.json, pyproject.toml, go.mod, Cargo.toml or Makefile",
+                "it is a folder without a `main` file, and without a package.json, pyproject.toml, go.mod, Cargo.toml or Makefile that says what to start",
             ),
         });
     };
@@ -361,20 +362,25 @@ fn project(path: &Path, registry: &Registry) -> Result<Program, RequestError> {
 fn neither(path: PathBuf, registry: &Registry) -> Rejected {
     match registry.find(&path.to_string_lossy()) {
         Err(error) if error.has_similar() => error.into(),
-        _ => RequestError::HostFile {
-            path,
-            source: io::Error::new(
-                io::ErrorKind::NotFound,
-                "it is neither a language nor a file",
-            ),
+        _ => {
+            let kind = match path.to_str().is_some_and(is_code) {
+                true => io::ErrorKind::InvalidInput,
+                false => io::ErrorKind::NotFound,
+            };
+            let source = io::Error::new(kind, "it is neither a language nor a file");
+            RequestError::HostFile { path, source }.into()
         }
-        .into(),
     }
 }
 
 /// Whether a word could be a language: a file's name mostly has an ending or a folder.
 pub fn is_bare(path: &Path) -> bool {
     path.extension().is_none() && path.file_name() == Some(path.as_os_str())
+}
+
+/// Whether a word is more likely code than the name of anything.
+pub fn is_code(word: &str) -> bool {
+    word.contains([' ', '(', ';', '"', '\''])
 }
 
 /// Whether a first word of the command line is a program to run, and no command of ours.

@@ -82,13 +82,18 @@ fn of_pyproject(folder: &Folder) -> Option<Entry> {
                 .all(|it| it.is_alphanumeric() || "_.".contains(it))
     };
     let scripts = project.get("scripts").and_then(|it| it.as_table());
-    let script = scripts
-        .and_then(|it| it.values().next())
-        .and_then(|it| it.as_str());
-    let call = match script.and_then(|it| it.split_once(':')) {
+    let script = scripts.and_then(|it| it.iter().next());
+    let place = script.and_then(|(_, it)| it.as_str()?.split_once(':'));
+    let call = match place {
         Some((module, function)) if is_word(module) && is_word(function) => {
             let name = function.split('.').next()?;
-            format!("from {module} import {name}\nsys.exit({function}())\n")
+            // What it takes itself for in its messages.
+            let command = script.map(|(command, _)| command.replace('-', "_"));
+            let command = command.filter(|it| is_word(it)).and(script);
+            let named = command.map_or(String::new(), |(command, _)| {
+                format!("sys.argv[0] = '{command}'\n")
+            });
+            format!("{named}from {module} import {name}\nsys.exit({function}())\n")
         }
         _ => {
             let name = project.get("name")?.as_str()?.replace('-', "_");
