@@ -199,9 +199,13 @@ impl Registry {
         if let Some(clear) = clear(&scores).filter(|it| left(it.0.id.as_str()) >= POSSIBLE) {
             return Ok(chosen(clear));
         }
-        if named.is_empty() {
-            named = self.possible(&text);
-        } else if named.iter().any(|it| can_run(it)) {
+        if named.len() < 2 {
+            let named_first = named.first().map(|it| &it.id);
+            let possible = self.possible(&text).into_iter();
+            let others: Vec<_> = possible.filter(|it| Some(&it.id) != named_first).collect();
+            named.extend(others);
+        }
+        if named.iter().any(|it| can_run(it)) {
             named.retain(|it| can_run(it));
         }
         named.sort_by_key(|definition| !can_run(definition));
@@ -209,7 +213,7 @@ impl Registry {
         Err(ids.take(NAMED).collect())
     }
 
-    /// The languages of which such a program may be one, though nothing speaks for them: those
+    /// The languages of which such a program may be one, though little speaks for them: those
     /// with a hint of no weight.
     fn possible(&self, text: &str) -> Vec<&Definition> {
         let fits = |(rule, weight): &(Rule, i32)| *weight == 0 && rule.is_in(text);

@@ -64,6 +64,11 @@ fn what_is_not_clear_is_refused() {
     assert!(candidates.contains(&"python".to_owned()), "{candidates:?}");
     assert!(candidates.len() > 1, "{candidates:?}");
     assert!(tell("héllo").is_err());
+    // A rare language is no answer alone where common ones have the same line.
+    let candidates = tell("print \"hi\"").unwrap_err();
+    for id in ["basic", "perl", "ruby", "lua"] {
+        assert!(candidates.contains(&id.to_owned()), "{candidates:?}");
+    }
 }
 
 /// Common languages win against rare ones in which a text would be right too.
