@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::lines;
 use super::stage::Stage;
-use crate::support::{Hotcell, PATH, everyone, has, has_heavy, skip};
+use crate::support::{Hotcell, PATH, Running, everyone, has, has_heavy, skip};
 
 const JAVA: &str = r#"import java.net.*;
 import java.net.http.*;
@@ -146,6 +146,38 @@ fn requests_and_deno_trust_what_the_host_trusts() {
         }
         for language in ["typescript@deno", "javascript@deno"] {
             is_trusted(&stage, &hotcell, &["-l", language, "-c", FETCH]);
+        }
+    }
+}
+
+/// These cannot be had from a registry that every machine reaches: something that prints what it is started with is in their place.
+#[test]
+fn runtimes_that_read_no_variables_are_told_of_the_proxy_by_options() {
+    for hotcell in everyone() {
+        let echo = std::fs::read("/bin/echo").expect("a program");
+        for (language, runtime, program) in [
+            ("clojure@bb", "bb", "main.clj a\n"),
+            ("scala@scala-cli", "scala-cli", "main.scala -- a\n"),
+        ] {
+            let file = hotcell.write(&format!("fake/bin/{runtime}"), &echo);
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(&file, mode).expect("a mode");
+            let words = |network: &[&str]| {
+                let mut command = hotcell.command();
+                let folder = hotcell.place("fake/bin");
+                command.env("PATH", format!("{}:{PATH}", folder.display()));
+                command.arg("run").args(network);
+                command.args(["-l", language, "-c", "x", "a"]);
+                Running::start(&mut command).finish().out()
+            };
+            let said = words(&["--network", "allowed.test"]);
+            assert!(said.contains("-Dhttps.proxyHost=127.0.0.1 "), "{said}");
+            assert!(said.contains("-Dhttps.proxyPort=3128 "), "{said}");
+            assert!(said.ends_with(program), "{said}");
+            // Control: without a grant there is none.
+            let said = words(&[]);
+            assert!(!said.contains("proxy"), "{said}");
+            assert!(said.ends_with(program), "{said}");
         }
     }
 }
