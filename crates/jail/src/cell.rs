@@ -335,7 +335,7 @@ impl Drop for Cell {
             // Its own processes take milliseconds to end, of the processors that the answer needs.
             (_, Some(status), _) if self.is_guest && self.is_empty => {
                 if let Some(pidfd) = self.pidfd.take() {
-                    behind::end(status, pidfd);
+                    behind::end((status, self.control.take()), pidfd);
                 }
             }
             // The engine of a container reaps it, or who has lent it. Nobody waits for a lent one: it has no folder of the host to write to.

@@ -33,7 +33,7 @@ pub use self::namespaces::{enter, loopback_up, map_mount, restrict_mount, unshar
 pub use self::reap::{Ended, exit_status, reap, reap_cell};
 pub use self::signals::{
     block_signals, child_signals, ignore_terminal_output, note_interrupts, reset_signals,
-    unblock_signals,
+    restore_signals, unblock_signals,
 };
 
 fn check(ret: libc::c_long) -> io::Result<libc::c_long> {

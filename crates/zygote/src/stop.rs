@@ -11,7 +11,7 @@ use jail::{Failed, Zygote, sys};
 
 use crate::cpython::{self, CPython, Gil};
 use crate::v8::V8;
-use crate::{heap, output, pages};
+use crate::{exit, heap, output, pages};
 
 /// Where the runtime stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -163,6 +163,9 @@ fn wait_in_cell(cell: PrestartedCell, gil: Option<&Gil>, zygote: &Zygote, path: 
         (None, None) => {}
     }
     let _ = std::fs::remove_file(Path::new("/workspace").join(&zygote.script));
+    if !zygote.lingers {
+        exit::hold_memory_ahead();
+    }
     let prelude = cell.wait_for_start();
     match (gil, V8::find()) {
         (Some(gil), _) if gil.run(&prelude).is_ok() => {}

@@ -16,7 +16,8 @@ const BEHIND: Duration = Duration::from_millis(5);
 
 /// One that is to be ended. If this process ends before, the process that watches it does so.
 struct Empty {
-    _status: OwnedFd,
+    /// If either were closed, it would end at once.
+    _sockets: (OwnedFd, Option<OwnedFd>),
     pidfd: OwnedFd,
     at: Instant,
 }
@@ -27,11 +28,11 @@ impl Drop for Empty {
     }
 }
 
-/// Ends one soon.
-pub fn end(status: OwnedFd, pidfd: OwnedFd) {
+/// Ends one soon, whose sockets these are.
+pub fn end(sockets: (OwnedFd, Option<OwnedFd>), pidfd: OwnedFd) {
     static THREAD: OnceLock<Option<Sender<Empty>>> = OnceLock::new();
     let empty = Empty {
-        _status: status,
+        _sockets: sockets,
         pidfd,
         at: Instant::now() + BEHIND,
     };
