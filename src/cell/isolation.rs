@@ -132,6 +132,7 @@ impl Isolation {
             confines: false,
         });
         walls.push(around.cgroups(missing));
+        walls.extend(around.sockets(missing));
         let level = if walls.iter().all(|wall| wall.stands) {
             Level::Full
         } else {
@@ -203,6 +204,24 @@ impl Around<'_> {
                 "a container of {engine} with a read-only root, no capabilities and no privileges to gain"
             ),
         }
+    }
+
+    /// Whose sockets programs have, where they have a kernel of their own.
+    fn sockets(self, missing: &[Missing]) -> Option<WallReport> {
+        let Self::Gvisor = self else { return None };
+        let stands = missing.iter().all(|it| it.wall != Wall::Sockets);
+        let detail = match stands {
+            true => "sockets are those of its own kernel",
+            false => {
+                "sockets are the host kernel's, in a network namespace with nothing but a loopback: what the program is granted is reached there. All else stays with its own kernel."
+            }
+        };
+        Some(WallReport {
+            name: "own sockets",
+            stands,
+            detail: detail.to_owned(),
+            confines: false,
+        })
     }
 
     fn cgroups(self, missing: &[Missing]) -> WallReport {

@@ -113,10 +113,12 @@ pub enum Wall {
     Quotas = 9,
     /// Of a container: a cell of ours is told by its spawner.
     Cgroups = 10,
+    /// Of gVisor: sockets of its own kernel.
+    Sockets = 11,
 }
 
 impl Wall {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Network,
         Self::Ipc,
         Self::Hostname,
@@ -127,6 +129,7 @@ impl Wall {
         Self::Devices,
         Self::Quotas,
         Self::Cgroups,
+        Self::Sockets,
     ];
 }
 

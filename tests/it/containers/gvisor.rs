@@ -192,7 +192,7 @@ fn what_it_cannot_do_is_said_and_nothing_runs() {
 }
 
 #[test]
-fn a_granted_network_is_reached_by_the_proxy_alone() {
+fn a_granted_network_is_reached_by_the_proxy_alone_and_by_sockets_that_the_result_names() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let code = format!(
@@ -204,9 +204,13 @@ fn a_granted_network_is_reached_by_the_proxy_alone() {
     );
     for hotcell in everybody() {
         let granted = ["--network", "granted.example", "-l", "python", "-c", &code];
-        let arguments = [&["--json"], &granted[..]].concat();
+        let arguments = [&["--json", "--require", "kernel"], &granted[..]].concat();
         let result = run(&hotcell, &isolation::path(), &arguments).json();
         let name = hotcell.name;
+        assert!(!has_own_sockets(&result), "{name}: {result}");
+        let without = ["--json", "-l", "python", "-c", "print(1)"];
+        let without = run(&hotcell, &isolation::path(), &without).json();
+        assert!(has_own_sockets(&without), "{name}: {without}");
         assert_eq!(result["stdout"], "refused\n['lo']\n", "{name}: {result}");
         assert_eq!(result["isolation"]["provider"], "gvisor");
         let denied = &result["network"]["denied"][0]["host"];
@@ -214,6 +218,12 @@ fn a_granted_network_is_reached_by_the_proxy_alone() {
     }
     // The control: out here somebody listens.
     std::net::TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+}
+
+fn has_own_sockets(result: &Value) -> bool {
+    let walls = result["isolation"]["walls"].as_array().unwrap();
+    let wall = walls.iter().find(|it| it["name"] == "own sockets");
+    wall.unwrap()["stands"] == true
 }
 
 #[test]

@@ -66,8 +66,10 @@ fn launch(status: &OwnedFd) -> Result<std::convert::Infallible, Failed> {
         Ok(rustix::fs::open(path, flags, Mode::empty())?)
     })?;
     step("reporting", || {
-        let missing = [Wall::NestedNamespaces, Wall::Cgroups];
-        let missing = missing.map(|wall| Missing { wall, errno: 0 }).into();
+        let sockets = listener.is_some().then_some(Wall::Sockets);
+        let missing = [Wall::NestedNamespaces, Wall::Cgroups].into_iter();
+        let missing = missing.chain(sockets);
+        let missing = missing.map(|wall| Missing { wall, errno: 0 }).collect();
         let message = codec::to_bytes(&Status::Ready { missing });
         let sent = listener.iter().chain([&workspace]);
         let sent: Vec<_> = sent.map(AsFd::as_fd).collect();
