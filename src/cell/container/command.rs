@@ -6,9 +6,15 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
 
 use jail::{Limits, View};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::error::{ContainerError, is_about_image};
 use super::image::Skeleton;
@@ -56,6 +62,8 @@ pub struct ContainerEngine {
 
 /// Bytes of what an engine says that are kept.
 const LONGEST: usize = 600;
+/// How long an engine may take to start a container, its image being there. Far above what it takes: this ends a wait for one that is stuck.
+const ANSWERS: Duration = Duration::from_secs(60);
 
 impl ContainerEngine {
     pub fn find(kind: EngineKind, settings: &ContainerSettings) -> Result<Self, ContainerError> {
@@ -114,7 +122,7 @@ impl ContainerEngine {
         let arguments = self.arguments(view, limits, user, folder, &image)?;
         // Podman's monitor of a container leaves a file where it was started from if that runs out of memory; this folder is gone by then.
         let at = folder.parent().unwrap_or(folder);
-        let start = || self.call(&arguments, at, None::<fn(ChildStdin)>);
+        let start = || self.call(&arguments, at, Some(ANSWERS), None::<fn(ChildStdin)>);
         let refused = match start() {
             Ok(_) => return Ok(()),
             Err(said) => said,
@@ -137,6 +145,7 @@ impl ContainerEngine {
         let made = self.call(
             &arguments,
             Path::new("/"),
+            None,
             Some(|pipe| written = write(pipe)),
         );
         let made = written.map_err(|error| error.to_string()).and(made);
@@ -171,14 +180,15 @@ impl ContainerEngine {
 
     /// What the engine printed; or what it complained about.
     pub fn ask(&self, arguments: &[OsString]) -> Result<String, String> {
-        self.call(arguments, Path::new("/"), None::<fn(ChildStdin)>)
+        self.call(arguments, Path::new("/"), None, None::<fn(ChildStdin)>)
     }
 
-    /// The same of one whose standard input `write` has.
+    /// The same of one whose standard input `write` has, and that is ended when it takes longer than `within`.
     fn call(
         &self,
         arguments: &[OsString],
         at: &Path,
+        within: Option<Duration>,
         write: Option<impl FnOnce(ChildStdin)>,
     ) -> Result<String, String> {
         let said = |error: io::Error| error.to_string();
@@ -195,14 +205,48 @@ impl ContainerEngine {
             .process_group(0)
             .spawn()
             .map_err(said)?;
+        let watch = within.map(|within| Watch::start(&child, within));
+        let watch = watch.transpose().map_err(said)?;
         if let (Some(write), Some(pipe)) = (write, child.stdin.take()) {
             write(pipe);
         }
         let output = child.wait_with_output().map_err(said)?;
         match output.status.success() {
             true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+            false if watch.is_some_and(|it| it.has_ended_it()) => Err(format!(
+                "it has not answered within {} s",
+                within.unwrap_or_default().as_secs()
+            )),
             false => Err(complaint(&output.stderr)),
         }
+    }
+}
+
+/// Ends a command that takes too long.
+struct Watch {
+    _ends: Sender<()>,
+    has_ended: Arc<AtomicBool>,
+}
+
+impl Watch {
+    /// With this dropped, nothing more happens to it.
+    fn start(child: &Child, within: Duration) -> io::Result<Self> {
+        let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+        let (_ends, ended) = channel::<()>();
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let noted = has_ended.clone();
+        let thread = thread::Builder::new().name("engine-watch".to_owned());
+        thread.stack_size(64 << 10).spawn(move || {
+            if ended.recv_timeout(within) == Err(RecvTimeoutError::Timeout) {
+                noted.store(true, Ordering::Relaxed);
+                let _ = pidfd_send_signal(&pidfd, Signal::KILL);
+            }
+        })?;
+        Ok(Self { _ends, has_ended })
+    }
+
+    fn has_ended_it(&self) -> bool {
+        self.has_ended.load(Ordering::Relaxed)
     }
 }
 
@@ -245,4 +289,31 @@ pub fn on_path(name: &str) -> Option<PathBuf> {
         .filter(|it| it.is_absolute())
         .map(|it| it.join(OsStr::new(name)));
     files.find(is_program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_engine_that_is_stuck_is_ended_and_that_is_said() {
+        let engine = |program: &str| ContainerEngine {
+            kind: EngineKind::Podman,
+            program: program.into(),
+            own: PathBuf::new(),
+            image: None,
+            runtime: None,
+            user: None,
+        };
+        let call = |program: &str, within| {
+            let words = ["600".into()];
+            let none = None::<fn(ChildStdin)>;
+            engine(program).call(&words, Path::new("/"), Some(within), none)
+        };
+        let stuck = call("/bin/sleep", Duration::from_millis(100));
+        assert_eq!(stuck, Err("it has not answered within 0 s".to_owned()));
+        // The control.
+        let answers = call("/bin/true", Duration::from_secs(600));
+        assert_eq!(answers, Ok(String::new()));
+    }
 }

@@ -110,6 +110,10 @@ fn by_message(engine: &str, said: &str) -> String {
             "Start the engine's daemon (`systemctl start docker`), and let this user talk to it (group `docker`).",
         ),
         (
+            "has not answered",
+            "Look what the engine is busy with (`podman ps`, `systemctl status docker`), and start it anew if it is stuck.",
+        ),
+        (
             "subuid",
             "Give this user ids of its own: `sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER`.",
         ),
