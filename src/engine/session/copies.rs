@@ -24,6 +24,16 @@ impl LiveSession {
         }
     }
 
+    /// All languages that have variables in it.
+    pub fn languages(&self) -> Left {
+        let kept = self.kept.iter().map(|kept| kept.language.clone());
+        let kept: Left = kept.collect();
+        match kept.is_empty() {
+            true => self.language.iter().cloned().collect(),
+            false => kept,
+        }
+    }
+
     /// Another session, which begins as this one is.
     pub async fn fork(&mut self) -> Result<(Self, Left), BranchError> {
         let at = self.gather().await?;

@@ -132,7 +132,7 @@ impl Service {
                 (state, left)
             }),
             _ => held.files().await.map(|begin| {
-                let left = begin.language.iter().cloned().collect();
+                let left = begin.left.clone();
                 let begin = Some(begin);
                 let state = State {
                     begin,
@@ -176,7 +176,7 @@ impl Held {
                 if kept.len() >= MOST_KEPT && !kept.contains_key(&name) {
                     return Err(format!("there are {MOST_KEPT} checkpoints of it already"));
                 }
-                let left = begin.language.iter().cloned().collect();
+                let left = begin.left.clone();
                 kept.insert(name, begin);
                 Ok(left)
             }
@@ -184,7 +184,7 @@ impl Held {
                 let begin = self.state.kept.get(&name).cloned();
                 let none = || BranchError::NoCheckpoint(name.clone()).to_string();
                 let begin = begin.ok_or_else(none)?;
-                let left = begin.language.iter().cloned().collect();
+                let left = begin.left.clone();
                 self.state.begin = Some(begin);
                 self.state.live = None;
                 Ok(left)
@@ -225,6 +225,7 @@ impl Held {
 async fn of_files(live: &LiveSession) -> Result<Begin, BranchError> {
     Ok(Begin {
         language: live.language.clone(),
+        left: live.languages(),
         files: Arc::new(live.files().await?),
         snapshot: live.snapshot().await?,
     })

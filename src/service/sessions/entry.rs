@@ -61,6 +61,8 @@ pub struct State {
 #[derive(Clone)]
 pub struct Begin {
     pub language: Option<LanguageId>,
+    /// The languages whose variables did not come along.
+    pub left: Vec<LanguageId>,
     pub files: Arc<Vec<InputFile>>,
     pub snapshot: Snapshot,
 }

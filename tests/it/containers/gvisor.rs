@@ -256,14 +256,15 @@ fn keeps_ready_and_leaves_none(hotcell: &Hotcell, path: &str) {
     call(json!({ "code": "x = 20", "language": "python", "session": "s" }));
     let facts = call(json!({ "code": "print(x + 1)", "language": "python", "session": "s" }));
     assert_eq!(facts["stdout"], "21\n", "{facts}");
+    call(json!({ "code": "y=1", "language": "bash", "session": "s" }));
     let fork =
         json!({ "name": "session", "arguments": { "action": "fork", "name": "s", "to": "t" } });
     let forked = client.request("tools/call", fork);
-    // No process of another kernel can be copied, and that is said.
+    // No process of another kernel can be copied, and that is said of each language.
     let note = &forked["result"]["structuredContent"]["note"];
     assert!(
         note.as_str()
-            .is_some_and(|it| it.contains("only the files")),
+            .is_some_and(|it| it.contains("only the files of python, shellscript:")),
         "{forked}"
     );
     let all = below(pid);
