@@ -69,6 +69,7 @@ pub fn find(said: &str, folders: &[&Path], own: Option<&Path>) -> Option<Missed>
     let here = words.iter().find_map(|word| {
         folders.iter().find_map(|folder| {
             let below = Path::new(word).strip_prefix(folder).ok();
+            let below = below.filter(|it| !is_hidden(it));
             let name = below.and_then(Path::to_str).unwrap_or(*word);
             let path = Some(folder.join(name)).filter(|path| is_plain(name) && is_there(path))?;
             Some(match below {
@@ -101,7 +102,16 @@ fn is_elsewhere(word: &str) -> bool {
         return false;
     };
     let first = below.split('/').next().unwrap_or_default();
-    is_plain(below) && below.contains('/') && !OWN.contains(&first)
+    is_plain(below)
+        && below.contains('/')
+        && !OWN.contains(&first)
+        && !is_hidden(Path::new(below))
+}
+
+/// SECURITY: a program chooses what it misses. Folders whose names begin with a dot hold keys, and no hint of ours says to show them to it.
+fn is_hidden(path: &Path) -> bool {
+    let mut parts = path.components();
+    parts.any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."))
 }
 
 #[cfg(test)]
@@ -133,6 +143,7 @@ mod tests {
             "no such file: /data.csv",
             "no such file: /home/u/$(id).csv",
             "no such file: /home/../etc/passwd",
+            "no such file: /home/u/.ssh/id.pub",
             "no such file: link.txt",
             "no such file: other.csv",
         ] {
