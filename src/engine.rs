@@ -19,7 +19,7 @@ use crate::config::{Config, ConfigError, Isolations, Stamp};
 use crate::language::{Definition, Registry, Runtime, Surroundings, Tiers};
 use crate::packages::{Packages, Settings};
 use crate::plan::{Defaults, RunPlan};
-use crate::request::{IsolationChoice, Network, RunRequest};
+use crate::request::{Ecosystem, IsolationChoice, Network, RunRequest};
 use crate::resident::{self, Servers};
 use crate::run::Surface;
 use crate::runtimes::{Order, RuntimesFolder};
@@ -292,7 +292,7 @@ impl Engine {
             .filter_map(|listed| listed.definition.ok())
             .find(|it| {
                 let packages = it.packages.as_ref();
-                packages.is_some_and(|how| !how.ahead.is_empty())
+                packages.is_some_and(|how| how.from == Ecosystem::USUAL && !how.ahead.is_empty())
             });
         let request = |name: &String| {
             let request = RunRequest::new(format!("import {name}\n")).ok()?;

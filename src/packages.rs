@@ -38,7 +38,7 @@ use jail::Tree;
 use tokio::sync::{Semaphore, mpsc};
 
 pub use self::error::{PackageError, Refused};
-pub use self::python::{awaits_at_top, leading_imports};
+pub use self::python::awaits_at_top;
 pub use self::requirement::{BadRequirement, Requirement};
 pub use self::settings::Settings;
 pub use self::store::{IN_CELL, Set, Store};
@@ -91,6 +91,15 @@ impl Installed {
     fn new(set: Set, took: Option<Duration>) -> Box<Self> {
         let refused = Vec::new();
         Box::new(Self { set, took, refused })
+    }
+}
+
+/// What a program begins with, as statements of its language that import and do nothing else.
+pub fn leading_imports(from: Ecosystem, code: &str) -> Vec<String> {
+    match from {
+        Ecosystem::Pypi => python::leading_imports(code),
+        Ecosystem::Npm => javascript::leading_requires(code),
+        Ecosystem::Go | Ecosystem::Crates => Vec::new(),
     }
 }
 

@@ -260,7 +260,10 @@ pub fn plan(request: RunRequest, inputs: Inputs<'_>) -> Result<RunPlan, RequestE
     };
     let mut launch = launch;
     let preparation = Preparation::take(definition, runtime, &mut launch);
-    let (packages, lent) = packages.plan(definition, runtime, trees, isolation);
+    let (mut packages, lent) = packages.plan(definition, runtime, trees, isolation);
+    if let Some(own) = packages.as_mut().filter(|_| !additions.can_run_preludes()) {
+        own.how.ahead.clear();
+    }
     let (source, file) = match &session {
         Some(session) => session::call_file(session, &path, parts.call.number),
         None => (path, file),

@@ -27,6 +27,63 @@ pub fn packages(code: &str) -> Vec<Asked> {
     asked.filter(|it| seen.insert(it.name.clone())).collect()
 }
 
+/// The modules that a script requires before it does anything else, as calls. A module has none: its imports are found in another order.
+pub fn leading_requires(code: &str) -> Vec<String> {
+    let tokens = tokens(code);
+    let mut rest = tokens.as_slice();
+    let mut found = Vec::new();
+    while let Some((module, after)) = first_require(rest) {
+        found.extend(module.map(|module| format!("require('{module}');")));
+        rest = after;
+    }
+    found
+}
+
+/// What the first statement requires, if it does nothing else, and what follows it. Also what is only said, as `"use strict"` is.
+fn first_require<'a, 't>(tokens: &'t [Token<'a>]) -> Option<(Option<&'a str>, &'t [Token<'a>])> {
+    use Token::{Sign, Text, Word};
+    let call = match tokens {
+        [Text(_) | Sign(b';'), rest @ ..] => return Some((None, rest)),
+        [Word("const" | "let" | "var"), named @ ..] => {
+            let length = match named.first()? {
+                Word(_) => 1,
+                Sign(b'{') => 1 + named.iter().position(|it| *it == Sign(b'}'))?,
+                _ => return None,
+            };
+            // A value for what is missing may be anything.
+            let is_name = |it: &Token| matches!(it, Word(_) | Sign(b'{' | b'}' | b',' | b':'));
+            let (names, rest) = named.split_at(length);
+            let rest = rest.strip_prefix(&[Sign(b'=')])?;
+            names.iter().all(is_name).then_some(rest)?
+        }
+        call => call,
+    };
+    let [
+        Word("require"),
+        Sign(b'('),
+        Text(module),
+        Sign(b')'),
+        rest @ ..,
+    ] = call
+    else {
+        return None;
+    };
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "@/._:-".contains(it);
+    if module.is_empty() || !module.chars().all(is_plain) || module.starts_with(['.', '/']) {
+        return None;
+    }
+    let mut rest = rest;
+    while let [Sign(b'.'), Word(_), after @ ..] = rest {
+        rest = after;
+    }
+    // What goes on here does something with it.
+    let rest = match rest.first() {
+        None | Some(Sign(b';') | Word(_)) => rest,
+        _ => &[],
+    };
+    Some((Some(module), rest))
+}
+
 /// What `import … from "x"`, `import "x"`, `export … from "x"`, `import("x")` and `require("x")` name.
 fn specifiers<'a>(tokens: &[Token<'a>]) -> Vec<&'a str> {
     let mut found = Vec::new();
@@ -226,6 +283,40 @@ mod tests {
             ("const x = `${`}`}'`; import a from 'a'", vec!["a"]),
         ] {
             assert_eq!(names(code), expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn what_a_script_begins_with_is_required_and_nothing_else() {
+        for (code, expected) in [
+            (
+                "const a = require('a');\nlet { b, c: d } = require(\"@s/b/c.js\").x.y\nrequire('c')\nf(); require('d')",
+                vec!["a", "@s/b/c.js", "c"],
+            ),
+            (
+                "'use strict'; // first\nconst a = require('node:fs')",
+                vec!["node:fs"],
+            ),
+            (
+                "const app = require('a')(); const b = require('b')",
+                vec!["a"],
+            ),
+            ("const a = require('a'), b = 1; require('c')", vec!["a"]),
+            ("const { a = f() } = require('a')", vec![]),
+            ("const a = require('./a')", vec![]),
+            ("const a = require(name)", vec![]),
+            ("const a = require('a', 'b')", vec![]),
+            ("const a = require('a\\x27); f(')", vec![]),
+            ("const { a", vec![]),
+            ("import a from 'a'; require('b')", vec![]),
+            ("x.require('a')", vec![]),
+            ("", vec![]),
+        ] {
+            let calls: Vec<String> = expected
+                .iter()
+                .map(|it| format!("require('{it}');"))
+                .collect();
+            assert_eq!(leading_requires(code), calls, "{code}");
         }
     }
 

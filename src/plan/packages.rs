@@ -154,7 +154,7 @@ impl RunPlan {
         if how.ahead.is_empty() || self.session.is_some() || !is_alone {
             return None;
         }
-        let imports = leading_imports(std::str::from_utf8(self.code()).ok()?);
+        let imports = leading_imports(how.from, std::str::from_utf8(self.code()).ok()?);
         let code = format!("{}\n{}", fill(&how.prelude), fill(&how.ahead));
         (!imports.is_empty()).then(|| Ahead {
             packages: set.tree.clone(),

@@ -24,6 +24,21 @@ pub struct Program<'a> {
     pub sees_other_runtime: bool,
 }
 
+impl Additions<'_> {
+    /// Whether the runtime can run code of ours before the program.
+    pub fn can_run_preludes(&self) -> bool {
+        let knows = |rule: &Rule| self.version.is_some_and(|version| rule.is_in(version));
+        let is_able = |warm: &Warm| warm.preludes.as_ref().is_none_or(knows);
+        !self.runtime.way.without_prelude && self.warm().is_some_and(is_able)
+    }
+
+    /// How runtimes of its kind wait, if they do.
+    fn warm(&self) -> Option<&Warm> {
+        let own = self.runtime.way.warm.as_deref();
+        own.or(self.definition.warm.as_ref())
+    }
+}
+
 impl Program<'_> {
     /// The pre-started runtime that `launch` could go on with, if it asks for nothing special.
     pub fn prestart(&self, launch: &Launch, defaults: &Defaults) -> Option<Prestart> {
@@ -33,7 +48,7 @@ impl Program<'_> {
             upstream,
             ..
         } = self.additions;
-        let warm = self.warm()?;
+        let warm = self.additions.warm()?;
         let limits = defaults.prestarted_limits();
         let prepared = runtime.way.prepared.first();
         // The engine that prepares a program is given its files one by one, and leaves its own in a folder.
@@ -98,18 +113,7 @@ impl Program<'_> {
 
     /// Whether the runtime could run this before the program.
     fn runs(&self, prelude: &str) -> bool {
-        let version = self.additions.version;
-        let knows = |rule: &Rule| version.is_some_and(|version| rule.is_in(version));
-        let is_able = self
-            .warm()
-            .is_some_and(|warm| warm.preludes.as_ref().is_none_or(knows));
-        !prelude.is_empty() && !self.additions.runtime.way.without_prelude && is_able
-    }
-
-    /// How runtimes of its kind wait, if they do.
-    fn warm(&self) -> Option<&Warm> {
-        let own = self.additions.runtime.way.warm.as_deref();
-        own.or(self.additions.definition.warm.as_ref())
+        !prelude.is_empty() && self.additions.can_run_preludes()
     }
 
     /// Whether all that is special about it can be told to a runtime that has started.

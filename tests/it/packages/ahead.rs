@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::registry::{Registry, wheel};
+use super::registry::{Registry, tarball, wheel};
 use super::{OLD, command, installer};
 use crate::mcp::client::Client;
 use crate::raw::record;
 use crate::same::answer::{Answer, difference};
 use crate::same::ours::of_output;
 use crate::same::program::Program;
-use crate::support::{Hotcell, PATIENCE, eventually, everyone};
+use crate::support::{Hotcell, PATIENCE, eventually, everyone, has};
 
 /// A module that knows whether its program was there when it was loaded, and does at its import what packages do.
 const TIDY: &str = "
@@ -83,7 +83,11 @@ fn serve_with(hotcell: &Hotcell, registry: &Registry, options: &[&str]) -> Optio
 }
 
 fn run(client: &mut Client, code: &str) -> Value {
-    let output = client.run(json!({ "code": code, "language": "python" }));
+    run_in(client, "python", code)
+}
+
+fn run_in(client: &mut Client, language: &str, code: &str) -> Value {
+    let output = client.run(json!({ "code": code, "language": language }));
     assert!(output.get("structuredContent").is_some(), "{output}");
     output
 }
@@ -97,10 +101,14 @@ fn stdout(output: &Value) -> String {
 
 /// Runs it until it found what it imports loaded; all that it said before and then.
 fn until_ahead(client: &mut Client, code: &str) -> Option<Vec<String>> {
+    until_ahead_in(client, "python", code)
+}
+
+fn until_ahead_in(client: &mut Client, language: &str, code: &str) -> Option<Vec<String>> {
     let mut said = Vec::new();
     let found = eventually(PATIENCE, || {
         thread::sleep(Duration::from_millis(100));
-        said.push(stdout(&run(client, code)));
+        said.push(stdout(&run_in(client, language, code)));
         said.last().is_some_and(|it| it.contains("\nTrue "))
     });
     found.then_some(said)
@@ -154,6 +162,59 @@ fn a_package_that_prints_or_fails_where_no_program_is_waits_for_none() {
                 assert_eq!(stdout(&output), said, "{output}");
                 thread::sleep(Duration::from_millis(300));
             }
+        }
+    }
+}
+
+/// The same of npm, and what a program sees of it.
+const TIDY_JS: &str = "
+const fs = require('fs');
+exports.ahead = !fs.existsSync('/workspace/main.js');
+exports.links = fs.readdirSync('/proc/self/fd').flatMap((fd) => { try { return [fs.readlinkSync('/proc/self/fd/' + fd).split(':')[0]]; } catch { return []; } });
+process.env.TIDY = 'set';
+fs.mkdirSync('/tmp/tidy'); process.chdir('/tmp/tidy');
+exports.seen = [];
+exports.events = new (require('events'))();
+setTimeout(() => console.log('later'), 1);
+";
+const LOOK_JS: &str = "\
+'use strict';
+const tidy = require('tidy');
+const { readdirSync } = require('node:fs');
+tidy.seen.push(1);
+tidy.events.on('x', () => console.log('heard')).emit('x');
+console.log(process.env.TIDY, process.cwd(), tidy.seen, require.main === module, __filename, module.children.length, require('tidy') === tidy, typeof calls, typeof node, typeof require.resolve);
+console.log(tidy.ahead ? 'True' : 'False', tidy.links.includes('socket'), readdirSync('/workspace').sort(), readdirSync('/workspace/.home/.hotcell'));
+";
+
+#[test]
+fn a_script_of_node_finds_its_packages_loaded_and_sees_nothing_of_it() {
+    if !has("node") || !has("npm") {
+        return;
+    }
+    let registry = registry();
+    let about = json!({ "name": "tidy", "version": "1.0.0" }).to_string();
+    let files = [
+        ("package/package.json", about),
+        ("package/index.js", TIDY_JS.to_owned()),
+    ];
+    registry.publish("tidy", "1.0.0", json!({}), &tarball(&files));
+    for hotcell in everyone() {
+        let Some(mut client) = serve(&hotcell, &registry) else {
+            return;
+        };
+        let said = until_ahead_in(&mut client, "javascript@node", LOOK_JS)
+            .unwrap_or_else(|| panic!("none waits as {}", hotcell.name));
+        let [first, last] = [&said[0], &said[said.len() - 1]];
+        let seen = "\nFalse false [ '.home', 'main.js' ] [ 'node_modules' ]\nlater\n";
+        assert!(first.ends_with(seen), "control: {first}");
+        assert_eq!(*last, first.replace("\nFalse ", "\nTrue "));
+        assert!(last.starts_with("heard\nset /tmp/tidy [ 1 ] true /workspace/main.js 1 true undefined undefined function\n"), "{last}");
+        // One that does something first loads it itself.
+        let code = format!("process.env.BEFORE = '1';\n{LOOK_JS}");
+        for _ in 0..3 {
+            let output = run_in(&mut client, "javascript@node", &code);
+            assert!(stdout(&output).contains("\nFalse "), "{output}");
         }
     }
 }
