@@ -25,10 +25,19 @@ class Tool:
         self.__qualname__, self.__module__ = f'{server}.{name}', f'mcp.servers.{server}'
 
     def __call__(self, *given, **named):
+        if given and self.server == 'saved' and not (len(given) == 1 and isinstance(given[0], dict)):
+            given, named = self.in_order(given, named)
         if given and (named or len(given) > 1 or not isinstance(given[0], dict)):
             raise TypeError(f'{self.__qualname__} takes its arguments by name, or as one dict: {self.written()}')
         asked = {'server': self.server, 'tool': self.__name__, 'arguments': given[0] if given else named}
         return either({**asked, 'ask': 'whole'} if self.whole else asked)
+
+    def in_order(self, given, named):
+        """The arguments by name of a call as the function was written, which has its parameters in this order."""
+        names = list((self.described().get('inputSchema') or {}).get('properties') or {})
+        if len(given) > len(names) or not named.keys().isdisjoint(names[:len(given)]):
+            return given, named
+        return (), {**dict(zip(names, given)), **named}
 
     # As a function's: `help` takes it for one.
     def __get__(self, owner, kind=None):

@@ -39,11 +39,11 @@ fn t_c1_a_function_is_saved_and_is_there_after_a_restart() {
     let code = "def g(n: int):\n    return n + 1\nprint(runtime.save_tool(g))";
     assert_eq!(said(&mut client, code), saved.replace("'f'", "'g'"));
     // In the next run, and after a restart: by its own name, from the module, and as a tool of a server.
-    let use_it = "from user_tools import g\nimport user_tools\nprint(f(), g(n=1), user_tools.f(), saved.g(n=2), 'f' in user_tools.__all__)";
-    assert_eq!(said(&mut client, use_it), "1 2 1 3 True\n");
+    let use_it = "from user_tools import g\nimport user_tools\nprint(f(), g(n=1), user_tools.f(), saved.g(n=2), 'f' in user_tools.__all__, g(3))";
+    assert_eq!(said(&mut client, use_it), "1 2 1 3 True 4\n");
     drop(client);
     let mut client = serve(&hotcell, &[]);
-    assert_eq!(said(&mut client, use_it), "1 2 1 3 True\n");
+    assert_eq!(said(&mut client, use_it), "1 2 1 3 True 4\n");
     // A function of the program's own comes first, and a broken one is told of.
     let own = "def f():\n    return 'own'\nprint(f())";
     assert_eq!(said(&mut client, own), "own\n");
