@@ -284,17 +284,20 @@ def bind(facts=None):
     return names, modules
 
 
-def bind_late():
+def bind_late(facts=None):
     """The same in an interpreter that has started: those that it starts find the script by their path."""
     folder = FILE.rpartition('/')[0]
     os.environ['PYTHONPATH'] = ':'.join(filter(None, [folder, os.environ.get('PYTHONPATH')]))
-    bind()
+    return bind(facts)
 
 
 def rehearse():
     """Does once, in an interpreter that waits, what a program with servers and its first call do, and undoes it: it copies their memory."""
-    hook = sys.excepthook
-    names, modules = bind({'servers': [['x', 'x']], 'port': 0, 'is_ours': 1, 'env': {}})
+    import json
+    hook, before = sys.excepthook, dict(os.environ)
+    env = {'MCP_AVAILABLE_SERVERS': '[]', 'MCP_DISCOVERED_SERVERS': '[]'}
+    facts = json.dumps({'servers': [['x', 'x']], 'port': 0, 'is_ours': 1, 'env': env}).encode()
+    names, modules = bind_late(json.loads(facts))
     for name, thing in names.items():
         if getattr(builtins, name, None) is thing:
             delattr(builtins, name)
@@ -302,6 +305,9 @@ def rehearse():
         if sys.modules.get(name) is module:
             del sys.modules[name]
     sys.excepthook = hook
+    for name in set(os.environ).difference(before):
+        del os.environ[name]
+    os.environ.update(before)
     rehearse_call()
 
 
