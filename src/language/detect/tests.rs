@@ -53,6 +53,10 @@ fn what_is_clear_is_told_by_its_looks() {
         ("git log --oneline | head -5", "shellscript"),
         ("print(string.upper('abc'))", "lua"),
         ("$x = 5;\necho $x * 2;", "php"),
+        ("Math.max(1, 2)", "javascript"),
+        ("[1, 2].length", "javascript"),
+        ("Object.keys({ a: 1 })", "javascript"),
+        ("max(1, 2)", "python"),
     ] {
         assert_eq!(tell(code), Ok(id.to_owned()), "{code}");
     }
