@@ -169,7 +169,7 @@ const PROGRAMS: [(&str, Files, &str); 12] = [
 
 fn is_here(runtime: &str) -> bool {
     match runtime {
-        "go" | "bun" | "Rscript" | "rustc" => has_heavy(runtime),
+        "go" | "bun" | "Rscript" | "rustc" | "javac" => has_heavy(runtime),
         "built in" => true,
         _ => has(runtime),
     }
@@ -329,6 +329,20 @@ fn a_folder_of_a_project_is_run() {
                     ),
                 ],
                 "of go.mod\n",
+            ),
+            (
+                "javac",
+                &[
+                    (
+                        "Main.java",
+                        "public class Main { public static void main(String[] a) { System.out.println(Name.NAME); } }\n",
+                    ),
+                    (
+                        "Name.java",
+                        "class Name { static final String NAME = \"of Java\"; }\n",
+                    ),
+                ],
+                "of Java\n",
             ),
             (
                 "make",

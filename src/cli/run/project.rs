@@ -16,7 +16,7 @@ pub struct Entry {
 }
 
 /// The names that a program to start has without an ending, the likeliest first.
-const NAMES: [&str; 4] = ["main", "__main__", "index", "app"];
+const NAMES: [&str; 5] = ["main", "Main", "__main__", "index", "app"];
 
 /// Finds what to run: a `main`, or what the files of its tools say.
 pub fn find(folder: &Folder, registry: &Registry) -> Option<Entry> {
