@@ -146,6 +146,29 @@ fn streams_and_files_come_whole() {
 }
 
 #[test]
+fn a_program_in_a_container_is_at_the_terminal_of_whoever_starts_it() {
+    let Some(hotcell) = podman().filter(|_| has("script")) else {
+        return;
+    };
+    let code = "import os; print(os.isatty(0), os.isatty(1), os.tcgetpgrp(0) == os.getpgrp())";
+    let binary = hotcell.binary();
+    let line = format!(
+        "{} run --isolation podman -l python -c '{code}'",
+        binary.display()
+    );
+    let mut terminal = Command::new("script");
+    hotcell.dress(&mut terminal);
+    let answer = Running::start(terminal.args(["-qec", &line, "/dev/null"])).finish();
+    assert_eq!(answer.out(), "True True True\r\n");
+    // The control: without one.
+    assert_eq!(
+        run(&hotcell, &["-l", "python", "-c", code]).out(),
+        "",
+        "there is no terminal whose group could be asked for"
+    );
+}
+
+#[test]
 fn a_container_holds_what_a_sandbox_holds() {
     let Some(hotcell) = podman() else { return };
     let secret = hotcell.write("home/secret.txt", "of the host");

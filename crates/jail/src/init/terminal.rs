@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 use rustix::process::{Pid, getpid, ioctl_tiocsctty, setpgid, setsid};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, unlockpt};
@@ -64,7 +65,11 @@ pub fn open(terminal: &Terminal) -> io::Result<Pair> {
 ///
 /// Not the program: the kernel throws away what nobody has read of a terminal when the leader of its session ends.
 pub fn lead(pair: &Pair) -> io::Result<()> {
-    setsid()?;
+    match setsid() {
+        // The first process of a container leads a session already, one without a terminal. Else the next call is refused.
+        Err(Errno::PERM) => {}
+        other => drop(other?),
+    }
     Ok(ioctl_tiocsctty(&pair.theirs)?)
 }
 
