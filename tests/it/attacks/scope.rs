@@ -145,6 +145,7 @@ pub const SILENT: &[&str] = &[
 /// than the program lives, which the two ways to read them see differently.
 pub const STREAMED: &[&str] = &["RES-01", "RES-02", "RES-10", "PRC-01", "PRC-02", "PRC-08"];
 
+const SYSFS: &str = "the engine shows what the kernel says of its devices, read-only and in a network namespace of its own";
 /// What does not hold behind other walls, by the beginning of what the driver says then, with the reason.
 pub const LESS: &[(&str, &str, &str, &str)] = &[
     (
@@ -152,6 +153,26 @@ pub const LESS: &[(&str, &str, &str, &str)] = &[
         "INF-04",
         "no server path appears",
         "the table of mounts tells where a bind mount comes from, as that of our own binary",
+    ),
+    (
+        "podman",
+        "FSE-07",
+        "/dev holds only the plain devices",
+        "the engine makes its own: a multiplexer of its own terminals and a folder for queues of its own are there too",
+    ),
+    (
+        "podman",
+        "FSE-13",
+        "never:BREACH: BREACH suid ok on",
+        "the engine's mounts allow it, and no program can gain privileges",
+    ),
+    ("podman", "FSE-13", "never:BREACH: BREACH sysfs", SYSFS),
+    ("podman", "INF-03", "never:BREACH: BREACH /sys/", SYSFS),
+    (
+        "podman",
+        "INF-08",
+        "the host's memory is hidden",
+        "an engine can hide a file of /proc and not change it",
     ),
     (
         "gvisor",
