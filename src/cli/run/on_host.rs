@@ -102,10 +102,7 @@ fn is_elsewhere(word: &str) -> bool {
         return false;
     };
     let first = below.split('/').next().unwrap_or_default();
-    is_plain(below)
-        && below.contains('/')
-        && !OWN.contains(&first)
-        && !is_hidden(Path::new(below))
+    is_plain(below) && below.contains('/') && !OWN.contains(&first) && !is_hidden(Path::new(below))
 }
 
 /// SECURITY: a program chooses what it misses. Folders whose names begin with a dot hold keys, and no hint of ours says to show them to it.

@@ -102,8 +102,15 @@ fn programs_of_node_say_the_same_as_typescript_in_a_node_that_waited() {
     compare(&hotcell, programs, at_least);
 }
 
+/// A name, a program, and the files beside it.
+type Beside = (
+    &'static str,
+    &'static str,
+    &'static [(&'static str, &'static str)],
+);
+
 /// Programs whose imports lead to files beside them.
-const BESIDE: [(&str, &str, &[(&str, &str)]); 7] = [
+const BESIDE: [Beside; 7] = [
     (
         "imports",
         "import { twice, type Pair } from './lib/twice';\nimport { name } from './names.js';\nconst pair: Pair = [1, 2];\nconsole.log(twice(pair), name, import.meta.url)",
