@@ -230,7 +230,12 @@ fn a_tool_that_is_exposed_is_a_tool_like_ours() {
     let expose = "expose = ['get_current_stock_price', 'bing_search', 'no_such_tool']";
     configure(&hotcell, 2, 3, expose);
     let mut client = serve(&hotcell);
-    let known = known_tools(&mut client, 2);
+    let mut known = known_tools(&mut client, 2);
+    // They may have become known while an answer was put together: then the client is told to ask again.
+    while find(&known, "bing_search").is_none() {
+        client.wait(|message| message["method"] == "notifications/tools/list_changed");
+        known = tools(&mut client);
+    }
     let names: Vec<&str> = known
         .iter()
         .filter_map(|tool| tool["name"].as_str())
